@@ -1,6 +1,8 @@
 # Every public name, once (errors: in `arq_graph.errors`). `X as X` is how a stub says that it passes a name on.
 
 from . import errors as errors
+from .agent.check import Check as Check
+from .agent.check import CheckResult as CheckResult
 from .agent.confirmation_rule import Confirmation as Confirmation
 from .agent.environment import Environment as Environment
 from .agent.environment import Observation as Observation
@@ -13,6 +15,7 @@ from .agent.reply import Reply as Reply
 from .agent.reply import ReplyField as ReplyField
 from .agent.spec import Agent as Agent
 from .agent.state import AgentState as AgentState
+from .agent.takeover import hand_over as hand_over
 from .agent.terms import Term as Term
 from .agent.terms import Variable as Variable
 from .apps.agents import create_guided_agent as create_guided_agent

@@ -3,6 +3,9 @@
 from . import events as events
 from .approval import CallApprover as CallApprover
 from .blueprint_node import BlueprintNode as BlueprintNode
+from .checks import InputChecker as InputChecker
+from .early_reply import EarlyReply as EarlyReply
+from .early_reply import route_early_reply as route_early_reply
 from .grants import get_active_guidelines as get_active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .history_summarizer import HistorySummarizer as HistorySummarizer
@@ -24,6 +27,9 @@ from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
 from .speaking.world import WorldActor as WorldActor
 from .strategy import Strategy as Strategy
+from .takeover import TakeoverRecorder as TakeoverRecorder
+from .takeover import colleague_message as colleague_message
+from .takeover import route_takeover as route_takeover
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import ToolCallGuard as ToolCallGuard
 from .tool_node import guarded_tools as guarded_tools

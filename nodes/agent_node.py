@@ -17,6 +17,7 @@ from arq_graph.errors import InputError, require_type
 from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode
 from arq_graph.nodes.events import ReplySent
 from arq_graph.nodes.messages import make_agent_message
+from arq_graph.nodes.node import get_channel_types
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.turn_records import read_passages
@@ -63,6 +64,8 @@ class AgentNode(BlueprintNode[B]):
         self.agent = require_type("agent", agent, Agent, advice)
         self.agent_name = agent.name
         self.agent_fingerprint = agent.fingerprint
+        if agent.checks:
+            self.further_channels = {**self.further_channels, **get_channel_types("checks", "takeover")}
         options: dict[str, Any] = {**settings}
         template = options.pop("template", None) or PROMPTS / f"{self.prompt_name}.md"
         super().__init__(model, blueprint, template, **options)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.errors import InputError, ReasoningError, require_count
@@ -32,8 +32,9 @@ _UNSUPPORTED = (
     "before this step, or use a model that reads images. In later turns the block is left out, and its kind is named"
 )
 
-DeferredCall: TypeAlias = Callable[[], Any]
-"""A function, sync or async, that a node yields to have it called off the event loop: it may block."""
+DeferredCall: TypeAlias = Callable[[], Any] | Runnable[None, Any]
+"""A function, sync or async, that a node yields to have it called off the event loop: it may block. A Runnable, which
+tells sync and async runs apart, is invoked with None."""
 
 
 @dataclass(frozen=True)
@@ -281,6 +282,8 @@ def run_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> 
     """Run a node to its update: pass each batch of questions to `ask`, and call the functions."""
 
     def perform(request: Any) -> Any:
+        if isinstance(request, Runnable):
+            return request.invoke(None)
         if not callable(request):
             return ask(request)
         result = request()
@@ -293,6 +296,8 @@ async def arun_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Aw
     """Run a node to its update without blocking."""
 
     async def perform(request: Any) -> Any:
+        if isinstance(request, Runnable):
+            return await request.ainvoke(None)
         if not callable(request):
             return await ask(request)
         # In a thread: a sync function of the developer's may block, which a server's event loop refuses.

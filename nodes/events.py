@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from arq_graph.agent.check import CheckDecision
 from arq_graph.agent.journey_progress import JourneyState
 from arq_graph.agent.passage import Passage
 from arq_graph.agent.state import GuidelineMatch, PendingCall, Plan, Progress, SummaryPoint, ToolVerdict
+from arq_graph.agent.takeover import Takeover
 
 
 class Event(BaseModel):
@@ -101,6 +103,20 @@ class Spoke(Event):
     draft: bool = False
     decisions: tuple[ToolVerdict, ...] = ()
     faults: tuple[str, ...] = ()
+
+
+class CheckMade(Event):
+    """A check of the customer's message or of a reply was made; `decision.passed` says how it came out."""
+
+    type: Literal["check_made"] = "check_made"
+    decision: CheckDecision
+
+
+class HandedOver(Event):
+    """The conversation was handed over to a person; the agent answers nothing until it is given back."""
+
+    type: Literal["handed_over"] = "handed_over"
+    takeover: Takeover
 
 
 class ConfirmationAsked(Event):

@@ -48,7 +48,7 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
             the reviser writes the reply itself.
         stream: Have the model stream, and write the reply to `stream_mode="custom"` while it is written, as
             `ReplyDelta` events: each sentence once code has found no internals in it. Only the end tells whether the
-            reply is accepted.
+            reply is accepted. If the agent has output checks, the whole reply is held back until it has passed them.
         **settings: `template`, `temperature` (the paper's 0.1) and the others of `BlueprintNode`.
 
     Raises:

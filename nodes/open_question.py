@@ -13,6 +13,7 @@ from arq_graph.agent.state import Agreement
 from arq_graph.nodes.confirmation import HOW_TO_AGREE, QUESTION_ID
 from arq_graph.nodes.messages import format_message_name, read_note
 from arq_graph.nodes.state_view import StateView
+from arq_graph.reasoning.history import is_from_colleague
 
 HAND_BACK = "__is_handoff_back"
 """Key of the `response_metadata` of messages with which an agent of langgraph-supervisor returns to its supervisor."""
@@ -65,7 +66,7 @@ def _find_closing_message(state: StateView, later_messages: Sequence[BaseMessage
 
 
 def _is_own(state: StateView, message: AIMessage) -> bool:
-    return message.name in (None, format_message_name(state.agent_name))
+    return message.name in (None, format_message_name(state.agent_name)) and not is_from_colleague(message)
 
 
 def _find_last_question(state: StateView) -> Agreement | None:
@@ -84,14 +85,15 @@ def _find_question(messages: Sequence[BaseMessage], question: str) -> int | None
     """Return the position of the last agent message that ends with the question."""
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
-        if isinstance(message, AIMessage) and message.text.endswith(question):
+        is_by_agent = isinstance(message, AIMessage) and not is_from_colleague(message)
+        if is_by_agent and message.text.endswith(question):
             return position
     return None
 
 
 def _find_last_agent_message(messages: Sequence[BaseMessage]) -> AIMessage | None:
     for message in reversed(messages):
-        if isinstance(message, AIMessage):
+        if isinstance(message, AIMessage) and not is_from_colleague(message):
             return message
     return None
 

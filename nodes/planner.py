@@ -18,7 +18,6 @@ from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.messages import count_tool_rounds, list_ids, make_tool_call
-from arq_graph.nodes.node import Update
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, make_pre_act_blueprint, make_react_blueprint
 from arq_graph.nodes.proposed_calls import (
     DecisionContext,
@@ -106,7 +105,7 @@ class Planner(Strategy):
         sections = self._describe_plan_context(context)
         review = partial(self._review, context=context)
         answer, proposal = yield from self.ask_for_proposal(context, sections, review)
-        return self._take_action(context, answer, proposal)
+        return (yield from self._take_action(context, answer, proposal))
 
     def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
         progress = context.gate.state.read_record("progress", Progress)
@@ -160,7 +159,7 @@ class Planner(Strategy):
         call = PlannedCall(tool=tool.name, arguments=check.arguments, expected=expected)
         return Proposal(call=call, objections=tuple(objections), verdicts=check.verdicts)
 
-    def _take_action(self, context: PlanningContext, answer: Answer[Any], proposal: Proposal) -> Update:
+    def _take_action(self, context: PlanningContext, answer: Answer[Any], proposal: Proposal) -> NodeSteps:
         """Return the update that carries out a proposal.
 
         If it was refused, the reply is the confirmation question or the fallback.
@@ -195,7 +194,7 @@ class Planner(Strategy):
             update = self.make_calls(gate, verdicts, [make_tool_call(call.tool, call.arguments)])
         elif self.sends_reply:
             fallback = "" if to_confirm else self.agent.fallback
-            update = self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
+            update = yield from self.send_reply(gate, verdicts, final_answer or fallback, to_confirm)
         else:
             update = self.make_update(gate, verdicts)
         return update | {"plan": gate.state.build_channel_value("plan", [record])}

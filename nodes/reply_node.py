@@ -13,6 +13,7 @@ from arq_graph.errors import ReasoningError, require_count
 from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideline
 from arq_graph.nodes.blueprint_node import NodeSteps, QuestionBatch
 from arq_graph.nodes.confirmation import find_preamble_problem, format_question, make_reply
+from arq_graph.nodes.early_reply import check_reply
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.grants import get_active_scores, get_granted_tools
 from arq_graph.nodes.messages import list_ids
@@ -166,6 +167,7 @@ class ReplyNode(AgentNode[B], ABC):
             return {self.messages_key: [reply], "revisions": revisions}
         context = self._make_context(state)
         review = self.make_review(context)
+        streams = self.is_streaming and not self.agent.select_checks("output")
         question = Question(
             self.blueprint,
             self.build_prompt(state.conversation, context.sections),
@@ -173,11 +175,11 @@ class ReplyNode(AgentNode[B], ABC):
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(context.scores),
             on_candidate=review.add_candidate,
-            on_partial=review.make_stream() if self.is_streaming else None,
+            on_partial=review.make_stream() if streams else None,
         )
         # Not by `ask_questions`, which raises an error that may be a reason to send something else.
         (answer,) = yield QuestionBatch([question])
-        return self._send(context, review.choose(answer), review.candidates)
+        return (yield from self._send(context, review.choose(answer), review.candidates))
 
     def _make_context(self, state: StateView) -> ReplyContext:
         scores: dict[str, int] = {}
@@ -251,10 +253,14 @@ class ReplyNode(AgentNode[B], ABC):
                     "what_would_decide_it": match.missing_information,
                 }
 
-    def _send(self, context: ReplyContext, chosen: Revision, candidates: Sequence[Revision]) -> Update:
+    def _send(self, context: ReplyContext, chosen: Revision, candidates: Sequence[Revision]) -> NodeSteps:
         state = context.state
         reply = make_reply(self.agent, state, chosen.content, context.pending)
         text = reply.message.text
+        checked, other_message = yield from check_reply(self.agent, state, text)
+        if other_message is not None:
+            rejected = state.build_channel_value("revisions", candidates)
+            return checked | {self.messages_key: [other_message], "revisions": rejected}
         followed: tuple[str, ...] = ()
         if reply.has_text:
             followed = tuple(id for id in context.scores if id in chosen.followed)
@@ -274,4 +280,4 @@ class ReplyNode(AgentNode[B], ABC):
             "revisions": state.build_channel_value("revisions", revisions),
             "applied_guidelines": state.build_channel_value("applied_guidelines", applied.values()),
         }
-        return update | reply.update
+        return update | reply.update | checked

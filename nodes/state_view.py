@@ -13,6 +13,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, conve
 from langgraph.config import get_stream_writer
 from pydantic import TypeAdapter, ValidationError
 
+from arq_graph.agent.check import CheckDecision
 from arq_graph.agent.record import Record
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, HistorySummary
@@ -23,7 +24,10 @@ from arq_graph.nodes.shown_summary import find_current_summary, show_summary
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.history import History
 
+M = TypeVar("M", bound=BaseMessage)
 R = TypeVar("R", bound=Record)
+
+WITHHELD = "[withheld: a check has blocked this message]"
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,30 @@ class StateView:
     @cached_property
     def _whole_conversation(self) -> Conversation:
         def show() -> Conversation:
-            return Conversation(self.history, self.history_tokens, self.shows_images)
+            return Conversation(self._shown_history, self.history_tokens, self.shows_images)
 
-        return self._run_cache.derive((self.history_tokens, self.shows_images), self.history, show)
+        return self._run_cache.derive((self.history_tokens, self.shows_images), self._shown_history, show)
+
+    @cached_property
+    def _shown_history(self) -> History:
+        """The history without the words of messages that a check has blocked."""
+        blocked_ids = self.blocked_message_ids
+        if not blocked_ids:
+            return self.history
+
+        def withhold() -> History:
+            return History(withhold_messages(self.messages, blocked_ids))
+
+        return self._run_cache.derive("shown", (self.history, blocked_ids), withhold)
+
+    @cached_property
+    def blocked_message_ids(self) -> frozenset[str]:
+        """The ids of the customer's messages that a check of this agent has blocked."""
+        blocked_ids: set[str] = set()
+        for decision in self.read_records_of_name("checks", CheckDecision):
+            if decision.on == "input" and decision.then == "block":
+                blocked_ids.update(decision.message_ids)
+        return frozenset(blocked_ids)
 
     @cached_property
     def summary(self) -> HistorySummary | None:
@@ -257,6 +282,16 @@ class StateView:
         rows = self.get(channel) or ()
         _check_rows(channel, rows)
         return rows
+
+
+def withhold_messages(messages: Sequence[M], ids: Collection[str]) -> list[M]:
+    """Return messages with a note in the place of the content of those with these ids."""
+    shown: list[M] = []
+    for message in messages:
+        if message.id in ids:
+            message = message.model_copy(update={"content": WITHHELD})
+        shown.append(message)
+    return shown
 
 
 def _hash_content(message: BaseMessage) -> str:

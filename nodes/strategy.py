@@ -14,6 +14,7 @@ from arq_graph.nodes.agent_node import AgentNode, NodeSettings, describe_guideli
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees, resolve_agreement
 from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps, QuestionBatch
 from arq_graph.nodes.confirmation import make_reply
+from arq_graph.nodes.early_reply import check_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.grants import get_active_scores
@@ -165,12 +166,18 @@ class Strategy(AgentNode[ARQ]):
         text: str,
         to_confirm: Sequence[ToolVerdict],
         metadata: Mapping[str, Any] | None = None,
-    ) -> Update:
-        """Return the update with the verdicts, and a reply that asks the customer to confirm the last ones."""
+    ) -> NodeSteps:
+        """Return the update with the verdicts, and a reply that asks the customer to confirm the last ones.
+
+        If the reply fails an output check, another message is sent in its place.
+        """
         reply = make_reply(self.agent, gate.state, text, to_confirm, metadata=metadata)
+        checked, other_message = yield from check_reply(self.agent, gate.state, reply.message.text)
+        if other_message is not None:
+            return self.make_update(gate, verdicts, [other_message]) | checked
         gate.state.emit(ReplySent(content=reply.message.text))
         gate.state.emit(reply.event)
-        return self.make_update(gate, verdicts, [reply.message]) | reply.update
+        return self.make_update(gate, verdicts, [reply.message]) | reply.update | checked
 
     def make_update(
         self, gate: Gate, verdicts: Iterable[ToolVerdict], messages: Sequence[BaseMessage] = ()

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, With
 from arq_graph.agent.mcp import load_mcp_tool
 from arq_graph.agent.modules import load_object
 from arq_graph.agent.part import Part, Text
+from arq_graph.agent.takeover import hand_over
 from arq_graph.agent.tool_file import load_described_tool
 from arq_graph.agent.tools import ToolLike, is_reserved_name, make_tool
 from arq_graph.errors import SpecError
@@ -63,20 +64,25 @@ def _read_tool(value: object, info: ValidationInfo) -> BaseTool:
     folder = document.folder if document else None
     tool = value
     if isinstance(value, str):
-        if value.startswith("mcp:"):
+        if value == hand_over.__name__:
+            tool = hand_over
+        elif value.startswith("mcp:"):
             tool = load_mcp_tool(value, document)
         elif _TOOL_IN_FILE.search(value):
             tool = load_described_tool(value, folder)
         elif ":" in value:
             tool = load_object(value, folder)
         else:
-            raise SpecError(f'must be "module:function" or "file.yaml:name", but is {value!r}')
+            raise SpecError(f'must be "module:function", "file.yaml:name" or hand_over, but is {value!r}')
     return make_tool(tool)
 
 
 Id = Annotated[str, AfterValidator(_check_id)]
 
-_TOOL_SCHEMA = {"type": "string", "description": "module:function, file.yaml:tool or mcp:server/tool"}
+_TOOL_SCHEMA = {
+    "type": "string",
+    "description": "module:function, file.yaml:tool, mcp:server/tool or hand_over",
+}
 _FUNCTION_SCHEMA = {
     "type": "object",
     "properties": {"function": {"type": "string", "description": "module:function"}},

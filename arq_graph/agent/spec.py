@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from arq_graph.agent.check import Check, CheckedSide
 from arq_graph.agent.confirmation_rule import Confirmation, ConfirmedBy
 from arq_graph.agent.consistency import (
     NAMED_PARTS,
@@ -33,6 +34,7 @@ from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.reply import Composition, Reply, find_wrong_replies
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
+from arq_graph.agent.takeover import HANDED_OVER
 from arq_graph.agent.terms import Term, Variable
 from arq_graph.agent.tools import ToolLike, get_function
 from arq_graph.agent.yaml_file import read_model
@@ -66,6 +68,8 @@ class Agent(Part):
         unreadable: What it says when a message comes with something that the model can't be shown, such as a PDF.
         knowledge: What it may look up: LangChain retrievers, whose passages the prompts hold; see `Knowledge`.
         mcp: In a file: the MCP servers, by name, whose tools are named as "mcp:server/tool".
+        checks: What is checked in the customer's messages and in the replies.
+        handed_over: What the agent says when it hands the conversation over to a person.
 
     Raises:
         SpecError: A value isn't valid for its field, ids or names of tools repeat, a relation is wrong, a tool can't be
@@ -86,6 +90,8 @@ class Agent(Part):
     knowledge: tuple[Knowledge, ...] = ()
     replies: tuple[Reply, ...] = ()
     composition: Composition = "free"
+    checks: tuple[Check, ...] = ()
+    handed_over: Text = HANDED_OVER
 
     _file: Path | None = PrivateAttr(None)
 
@@ -107,6 +113,8 @@ class Agent(Part):
             knowledge: Sequence[Knowledge | Retriever] = (),
             replies: Sequence[Reply] = (),
             composition: Composition = "free",
+            checks: Sequence[Check] = (),
+            handed_over: str = HANDED_OVER,
         ) -> None: ...
 
     @model_validator(mode="after")
@@ -209,6 +217,10 @@ class Agent(Part):
     def file(self) -> Path | None:
         """The absolute path of the file that the agent was read from, if any."""
         return self._file
+
+    def select_checks(self, on: CheckedSide) -> tuple[Check, ...]:
+        """Return the checks of what comes in, or of what goes out."""
+        return tuple(check for check in self.checks if check.on == on)
 
     def get_confirmed_tools(self, *by: ConfirmedBy) -> frozenset[str]:
         """Return the names of the tools whose calls need the agreement of one of these."""

@@ -19,9 +19,11 @@ from langgraph.graph import MessagesState
 from pydantic import Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
+from arq_graph.agent.check import CheckDecision
 from arq_graph.agent.journey_progress import JourneyProgress
 from arq_graph.agent.passage import Passage
 from arq_graph.agent.record import Record, RecordPart
+from arq_graph.agent.takeover import Takeover
 
 
 class GuidelineMatch(Record):
@@ -283,7 +285,7 @@ class WorldStatus(Record):
 class _JsonOf:
     """The JSON schema of a record for a channel that holds its plain JSON, so that servers show its fields."""
 
-    def __init__(self, record: type[Record]) -> None:
+    def __init__(self, record: type[RecordPart]) -> None:
         self._record = record
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -312,4 +314,6 @@ class AgentState(MessagesState, total=False):
     revisions: list[Annotated[dict[str, Any], _JsonOf(Revision)]]
     summaries: list[Annotated[dict[str, Any], _JsonOf(HistorySummary)]]
     world: list[Annotated[dict[str, Any], _JsonOf(WorldStatus)]]
+    checks: list[Annotated[dict[str, Any], _JsonOf(CheckDecision)]]
+    takeover: Annotated[dict[str, Any], _JsonOf(Takeover)] | None
     variables: Annotated[dict[str, Any], _merge_variables]

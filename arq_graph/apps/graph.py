@@ -14,17 +14,23 @@ from typing_extensions import TypedDict  # Pydantic needs this one before Python
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
+from arq_graph.agent.takeover import hand_over
 from arq_graph.apps.settings import ReSpAct
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import CallApprover
 from arq_graph.nodes.blueprint_node import BlueprintNode
+from arq_graph.nodes.checks import InputChecker
 from arq_graph.nodes.confirmation import is_forgetful_subgraph, warn_of_unstored_questions
+from arq_graph.nodes.early_reply import EarlyReply, route_early_reply
 from arq_graph.nodes.history_summarizer import HistorySummarizer
 from arq_graph.nodes.knowledge_retriever import KnowledgeRetriever
 from arq_graph.nodes.node import Node
 from arq_graph.nodes.parallel import Parallel
 from arq_graph.nodes.strategy import Strategy
+from arq_graph.nodes.takeover import TAKEN_OVER, TakeoverRecorder, is_hand_over, route_takeover
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
+
+Route = Callable[[Any], Any]
 
 
 class GraphOptions(TypedDict, total=False):
@@ -71,12 +77,17 @@ class TurnGraph:
             input_schema=options.get("input_schema") or self._create_input_schema(state_schema),
             output_schema=options.get("output_schema"),
         )
+        self._first_nodes: list[str] = []
+        self._builder.add_node(TAKEN_OVER, TakeoverRecorder(agent))
+        self._searches: list[str] = []
         if agent.knowledge:
+            self._searches.append("knowledge")
             self._builder.add_node("knowledge", KnowledgeRetriever(agent))
-            self._builder.add_edge(START, "knowledge")
 
     def compile(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Compile the graph; without an input schema of its own, callers can only set variables that are `settable`."""
+        destinations = [*self._first_nodes, TAKEN_OVER]
+        self._builder.add_conditional_edges(START, route_takeover(self._first_nodes), destinations)
         compile_options: dict[str, Any] = dict(self._options)
         for schema in ("state_schema", "context_schema", "input_schema", "output_schema"):
             compile_options.pop(schema, None)
@@ -94,10 +105,7 @@ class TurnGraph:
     def add_matching(self, matcher: BlueprintNode[Any], next_node: str = "message") -> None:
         """Begin the turn by matching the guidelines, and by searching the agent's knowledge at the same time."""
         self._builder.add_node("match", matcher)
-        self._builder.add_edge(START, "match")
-        self._builder.add_edge("match", next_node)
-        if self._agent.knowledge:
-            self._builder.add_edge("knowledge", next_node)
+        self._begin(["match", *self._searches], next_node)
 
     def add_rounds(self, matcher: BlueprintNode[Any], caller: Strategy) -> None:
         """Decide on all tools at once, run them, and match and decide again, side by side, what the results change."""
@@ -123,8 +131,11 @@ class TurnGraph:
         """Decide on tools while guidelines are matched, and draft the reply during the re-match."""
         self._builder.add_node("match_and_act", Parallel(matcher, caller))
         self._builder.add_node("match_and_act_again", Parallel(matcher, caller, reviser))
-        self._begin_with("match_and_act")
-        self._builder.add_conditional_edges("match_and_act", route_calls(self._agent))
+        route = route_calls(self._agent)
+        self._first_nodes.extend(self._searches or ["match_and_act"])
+        for search in self._searches:
+            self._builder.add_edge(search, "match_and_act")
+        self._admit(["match_and_act"], route)
         after_draft = "progress" if has_progress else END
         route = route_calls(self._agent, otherwise=after_draft)
         self._add_end("match_and_act_again", route, after_draft)
@@ -143,7 +154,7 @@ class TurnGraph:
     def add_strategy(self, name: str, strategy_node: Strategy) -> None:
         """Take one action at a time, without guidelines; the last words are the reply."""
         self._builder.add_node(name, strategy_node)
-        self._begin_with(name)
+        self._begin(self._searches, name)
         self._add_end(name, route_calls(self._agent, otherwise=END))
         self._add_tools([name])
 
@@ -158,43 +169,60 @@ class TurnGraph:
         self._add_tools(["speak"])
         destinations = [END]
         destinations += [name for name in ("tools", "approve") if name in self._builder.nodes]
-        if self._agent.knowledge or settings.environment is None:
-            self._begin_with("speak")
-        if settings.environment is not None:
+        if settings.environment is None:
+            self._begin(self._searches, "speak")
+        else:
             world = WorldActor(settings.environment, agent=self._agent)
             self._builder.add_node("look", world.look)
             self._builder.add_node(WORLD_CALL, world)
-            self._builder.add_edge(START, "look")
-            self._builder.add_edge("look", "speak")
+            self._begin(["look", *self._searches], "speak")
             self._builder.add_edge(WORLD_CALL, "speak")
             destinations.append(WORLD_CALL)
         if settings.is_task:
             self._builder.add_node("listen", Listener())
-            next_node = "knowledge" if self._agent.knowledge else "speak"
-            self._add_answer_edges("listen", next_node)
+            has_checks = "check_input" in self._builder.nodes
+            self._add_answer_edges("listen", self._first_nodes if has_checks else self._searches or ["speak"])
             destinations.append("listen")
         self._add_end("speak", route_moves(self._agent, otherwise=END), destinations=destinations)
 
     def add_progress(self, tracker: Node) -> None:
         """Track milestones beside the matching, so that a plan made after both sees them, and after the reply."""
         self._builder.add_node("progress", tracker)
-        self._builder.add_edge(START, "progress")
+        self._first_nodes.append("progress")
         if self._agent.toolbox:
             self._builder.add_edge("tools", "progress")
         self._builder.add_edge("message", "progress")
 
-    def _begin_with(self, node: str) -> None:
-        """Begin the turn with a node that acts, after the agent's knowledge was searched."""
-        self._builder.add_edge("knowledge" if self._agent.knowledge else START, node)
-
-    def _add_answer_edges(self, node: str, next_node: str) -> None:
-        """Have a long task summarised between an answer and the next move, since it ends with no reply before."""
-        if self._summarizer is None:
-            self._builder.add_edge(node, next_node)
+    def _begin(self, first_nodes: Sequence[str], following: str) -> None:
+        """Begin the turn with nodes that send nothing, side by side, and go on once they are done."""
+        if first_nodes or self._agent.select_checks("input"):
+            self._first_nodes.extend(first_nodes)
+            self._admit(first_nodes, following)
         else:
+            self._first_nodes.append(following)
+
+    def _admit(self, nodes: Sequence[str], following: str | Route) -> None:
+        """Go on from nodes that send nothing, once the input checks that run beside them have passed."""
+        if self._agent.select_checks("input"):
+            self._first_nodes.append("check_input")
+            self._builder.add_node("check_input", InputChecker(self._agent))
+            self._builder.add_node("admit", EarlyReply(self._agent))
+            self._builder.add_edge([*nodes, "check_input"], "admit")
+            nodes, following = ["admit"], route_early_reply(self._agent, otherwise=following)
+        for node in nodes:
+            if callable(following):
+                self._builder.add_conditional_edges(node, following)
+            else:
+                self._builder.add_edge(node, following)
+
+    def _add_answer_edges(self, node: str, next_nodes: Sequence[str]) -> None:
+        """Have a long task summarised between an answer and the next move, since it ends with no reply before."""
+        if self._summarizer is not None:
             self._builder.add_node("summarize_task", self._summarizer)
             self._builder.add_edge(node, "summarize_task")
-            self._builder.add_edge("summarize_task", next_node)
+            node = "summarize_task"
+        for next_node in next_nodes:
+            self._builder.add_edge(node, next_node)
 
     def _add_end(
         self,
@@ -234,8 +262,16 @@ class TurnGraph:
         # A tool may have any channel injected.
         tool_node = guarded_tools(self._agent)
         self._builder.add_node("tools", tool_node, input_schema=self._builder.state_schema)
-        for node in next_nodes:
-            self._builder.add_edge("tools", node)
+        if is_hand_over(self._agent, hand_over.__name__):
+            self._builder.add_node("hand_over", EarlyReply(self._agent))
+            self._builder.add_edge("tools", "hand_over")
+            self._builder.add_conditional_edges(
+                "hand_over", route_early_reply(self._agent, otherwise=next_nodes)
+            )
+            next_nodes = ["hand_over"]
+        else:
+            for node in next_nodes:
+                self._builder.add_edge("tools", node)
         if self._agent.get_confirmed_tools("operator", "interrupt"):
             self._builder.add_node("approve", CallApprover(self._agent))
             route = route_calls(self._agent, approve=None, otherwise=next_nodes)

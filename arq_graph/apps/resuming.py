@@ -15,6 +15,7 @@ from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
 from arq_graph.nodes.messages import find_unanswered_calls
+from arq_graph.nodes.takeover import TAKEN_OVER
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 App = CompiledStateGraph[Any, Any, Any, Any]
@@ -81,6 +82,8 @@ def take_steps(
         return _get_state_values(app, snapshot)
     if _answers_removed_step(input, snapshot):
         first_nodes = [target for source, target in app.builder.edges if source == START]
+        for branch in app.builder.branches[START].values():
+            first_nodes += [str(target) for target in branch.ends or () if target != TAKEN_OVER]
         return (yield partial(invoke, Command(goto=first_nodes)))
     _require_expected_input(input, snapshot)
     return (yield partial(invoke, input))

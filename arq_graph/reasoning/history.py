@@ -1,7 +1,7 @@
 """The messages of a thread as numbered lines, each with an id that never shifts.
 
-`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with the call
-that it answers. A message with nothing but tool calls has no line.
+`M1`, `M2`, … are messages of the customer, the agent, a colleague and the system; `T1`, `T2`, … are tool results, each
+with the call that it answers. A message with nothing but tool calls has no line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from arq_graph.reasoning.tool_calls import UnansweredCalls
 _ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
 _IMAGE_KEYS = ("type", "base64", "url", "mime_type")
 
-Speaker = Literal["customer", "agent", "tool", "system"]
+Speaker = Literal["customer", "agent", "colleague", "tool", "system"]
+
+COLLEAGUE = "colleague"
+"""Key of an AI message's `response_metadata`: a person wrote it, who had taken the conversation over."""
 
 
 class Line(NamedTuple):
@@ -152,6 +155,8 @@ class History:
                 call = {"name": message.name, "args": {}}
         else:
             speaker = "agent" if isinstance(message, AIMessage) else "system"
+            if is_from_colleague(message):
+                speaker = "colleague"
             if isinstance(message, HumanMessage):
                 speaker = "customer"
             self._message_count += 1
@@ -163,6 +168,11 @@ class History:
         return line
 
 
+def is_from_colleague(message: BaseMessage) -> bool:
+    """Return True for a message of a person who had taken the conversation over."""
+    return isinstance(message, AIMessage) and bool(message.response_metadata.get(COLLEAGUE))
+
+
 def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
     message = line.message
     record: dict[str, Any] = {"id": line.id, "from": line.speaker}
@@ -171,7 +181,7 @@ def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
         record["arguments"] = line.call["args"] if line.call else {}
         record |= _shorten("result", message.text, max_length)
     else:
-        if line.speaker == "customer" and message.name:
+        if line.speaker in ("customer", "colleague") and message.name:
             record["name"] = clean(message.name)
         record |= _shorten("text", message.text, max_length)
     if line.attachments:

@@ -48,14 +48,14 @@ def strip_marks(words: str) -> str:
 
 
 def collect_values(lines: Sequence[Line], max_characters: int) -> dict[str, list[str]]:
-    """Return the values that the customer and the agent have mentioned, by the line that first has each.
+    """Return the values that the customer, a colleague and the agent have mentioned, by the line that first has each.
 
     If they are too many, the agent's are left out first, and of those of one speaker the latest.
     """
     values_by_line: dict[str, list[str]] = {}
     known: set[str] = set()
     characters = 0
-    for speaker in ("customer", "agent"):
+    for speaker in ("customer", "colleague", "agent"):
         for line in lines:
             if line.speaker != speaker:
                 continue

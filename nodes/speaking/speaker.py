@@ -205,7 +205,7 @@ class Speaker(Strategy):
             sections = self._describe_move_context(context)
             answer, move = yield from self.ask_for_proposal(context, sections, review)
             if move.kind != THINK or move.is_refused:
-                return self._make_move(context, answer, move)
+                return (yield from self._make_move(context, answer, move))
             thought = Move(
                 turn=context.task_turn_id, kind=THINK, text=move.text, after_line=context.newest_line
             )
@@ -256,7 +256,7 @@ class Speaker(Strategy):
             sections["world"] = context.world.model_dump(mode="json", exclude=hidden, exclude_none=True)
         return sections
 
-    def _make_move(self, context: SpeakingContext, answer: Answer[Any], move: ProposedMove) -> Update:
+    def _make_move(self, context: SpeakingContext, answer: Answer[Any], move: ProposedMove) -> NodeSteps:
         """Return the update that makes a move.
 
         If it was refused, the reply is the confirmation question or the fallback.
@@ -267,7 +267,7 @@ class Speaker(Strategy):
         faults = tuple(map(str, answer.complaints))
         if move.call:
             return self._make_call(context, move, move.call, faults)
-        return self._say(context, move, to_confirm, faults)
+        return (yield from self._say(context, move, to_confirm, faults))
 
     def _make_call(
         self, context: SpeakingContext, move: ProposedMove, call: PlannedCall, faults: tuple[str, ...]
@@ -285,7 +285,7 @@ class Speaker(Strategy):
         move: ProposedMove,
         to_confirm: Sequence[ToolVerdict],
         faults: tuple[str, ...],
-    ) -> Update:
+    ) -> NodeSteps:
         gate = context.gate
         asks_in_text = move.asks_customer
         verdicts = merge_verdicts(
@@ -305,7 +305,9 @@ class Speaker(Strategy):
             )
         )
         if self.sends_reply:
-            update = self.send_reply(gate, verdicts, move.text, to_confirm, metadata={SPEECH: note})
+            update = yield from self.send_reply(
+                gate, verdicts, move.text, to_confirm, metadata={SPEECH: note}
+            )
         else:
             update = self.make_update(gate, verdicts)
         return update | self._record_move(context, move, faults, labels)

@@ -146,7 +146,7 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         (Tool(name="t", func=str, description="d"), "'t', .*: it takes one nameless text"),
         (with_space, "called 'get order', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
-        ("orders.get", 'must be "module:function" or "file.yaml:name", but is \'orders.get\''),
+        ("orders.get", 'must be "module:function", "file.yaml:name" or hand_over, but is \'orders.get\''),
         ("shop/orders.py:get", "names the module 'shop/orders.py', which is not on Python's search path"),
     ],
 )

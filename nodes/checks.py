@@ -1,0 +1,215 @@
+"""Checks: they read what the customer wrote beside the matching, and each reply before any of it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import Generator, Sequence
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import run_in_executor
+
+from arq_graph.agent.check import Check, CheckDecision, CheckedSide, CheckResult
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import describe_error
+from arq_graph.nodes.events import CheckMade
+from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.state_view import StateView, view_state
+from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
+from arq_graph.reasoning.deadlines import DeadlineThreads, TimedCall
+from arq_graph.reasoning.history import Line
+from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
+
+MAX_REASON_LENGTH = 500
+_SEVERITY = ("reply", "block", "takeover")
+_threads = DeadlineThreads()
+
+Outcome = CheckResult | Exception
+
+
+class InputChecker(Node):
+    """Run the agent's input checks on what the customer wrote since the last reply, and record them in `checks`.
+
+    Put it beside the matcher, and an `EarlyReply` after both, which answers if a check failed. Output checks are run by
+    the node that sends the reply, such as a `MessageReviser`.
+
+    Args:
+        agent: The specification.
+        messages_key: Channel of the messages.
+
+    Raises:
+        StateError: When run: a channel holds another type.
+    """
+
+    name = "check_input"
+
+    def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
+        self.agent = agent
+        self.messages_key = messages_key
+        self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("checks"))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Run the checks side by side."""
+        return perform_steps(self._steps(input), lambda run: run.invoke(None))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Run the checks side by side, without blocking."""
+        return await aperform_steps(self._steps(input), lambda run: run.ainvoke(None))
+
+    def _steps(self, input: Any) -> Generator[Runnable[None, Any], Any, Update]:
+        state = view_state(self.agent, input, self.messages_key)
+        lines = _find_unanswered_lines(state)
+        text = "\n\n".join(line.message.text for line in lines)
+        decisions = yield from make_decisions(self.agent, state, "input", text)
+        message_ids = tuple(line.turn_id for line in lines)
+        decisions = [decision.model_copy(update={"message_ids": message_ids}) for decision in decisions]
+        return write_decisions(state, decisions)
+
+
+def _find_unanswered_lines(state: StateView) -> list[Line]:
+    """Return the customer's messages since the agent last said something."""
+    lines: list[Line] = []
+    for line in reversed(state.history.lines):
+        if line.speaker == "agent":
+            break
+        if line.speaker == "customer":
+            lines.insert(0, line)
+    return lines
+
+
+def make_decisions(
+    agent: Agent, state: StateView, on: CheckedSide, text: str
+) -> Generator[Runnable[None, Any], Any, list[CheckDecision]]:
+    """Run the agent's checks of one side on a text, and emit an event for each."""
+    checks = agent.select_checks(on)
+    if not checks:
+        return []
+    run: Runnable[None, Any] = RunnableLambda(
+        lambda _: _run_checks(checks, text), lambda _: _arun_checks(checks, text), name="checks"
+    )
+    outcomes: list[Outcome] = yield run.with_config(HIDDEN_FROM_USERS)
+    decisions: list[CheckDecision] = []
+    for check, outcome in zip(checks, outcomes, strict=True):
+        decision = _make_decision(agent, check, outcome, state.turn_id)
+        state.emit(CheckMade(decision=decision))
+        decisions.append(decision)
+    return decisions
+
+
+def choose_failed(decisions: Sequence[CheckDecision]) -> CheckDecision | None:
+    """Return the gravest decision against a text; None if it passed all checks."""
+    failed = [decision for decision in decisions if not decision.passed]
+    return max(failed, key=lambda decision: _SEVERITY.index(decision.then or "block"), default=None)
+
+
+def write_decisions(state: StateView, decisions: Sequence[CheckDecision]) -> Update:
+    """Return the update that records decisions about one side in this turn.
+
+    Of earlier turns, only those are kept that leave a message out of prompts.
+    """
+    sides = {decision.on for decision in decisions}
+    records: list[CheckDecision] = []
+    for record in state.read_records_of_name("checks", CheckDecision):
+        is_current = record.turn == state.turn_id
+        blocks_earlier_message = record.then == "block" and record.on == "input" and not is_current
+        if blocks_earlier_message or (is_current and record.on not in sides):
+            record = record.model_copy(update={"specification": ""})  # it outlives an edited specification
+            if record not in records:
+                records.append(record)
+    return {"checks": state.build_channel_value("checks", [*records, *decisions])}
+
+
+def _make_decision(agent: Agent, check: Check, outcome: Outcome, turn: str) -> CheckDecision:
+    decision = CheckDecision(check=check.label, on=check.on, turn=turn, passed=True)
+    if isinstance(outcome, CheckResult):
+        changes: dict[str, Any] = {"passed": outcome.passed, "reason": outcome.reason[:MAX_REASON_LENGTH]}
+        if not outcome.passed:
+            default = agent.handed_over if check.then == "takeover" else agent.fallback
+            changes |= {"then": check.then, "text": check.text or default}
+        return decision.model_copy(update=changes)
+    reason = describe_error(outcome)
+    if isinstance(outcome, TimeoutError):
+        reason = f"there was no result after {check.timeout:g} s"
+    warnings.warn(
+        f"check {check.label!r} of agent {agent.name!r} failed, so the {check.on} "
+        f"{'counts as passed' if check.on_error == 'pass' else 'is blocked'}: {reason}",
+        stacklevel=2,
+    )
+    changes = {"is_error": True, "reason": reason[:MAX_REASON_LENGTH]}
+    if check.on_error == "block":
+        changes |= {"passed": False, "then": "block", "text": agent.fallback}
+    return decision.model_copy(update=changes)
+
+
+def _run_checks(checks: Sequence[Check], text: str) -> list[Outcome]:
+    """Run the checks in threads; one whose time is up is abandoned."""
+    calls: list[TimedCall[Any] | Exception] = []
+    for check in checks:
+        call = partial(_call, check.by, text)
+        try:
+            calls.append(_threads.start(call, pause=0, seconds=check.timeout, on_end=_do_nothing))
+        except TimeoutError as error:
+            calls.append(error)
+    return [_wait_for_outcome(call) for call in calls]
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _wait_for_outcome(call: TimedCall[Any] | Exception) -> Outcome:
+    if isinstance(call, Exception):
+        return call
+    call.thread.join(max(0.0, call.deadline - time.monotonic()))
+    try:
+        return _read_result(call.get_result())
+    except Exception as error:
+        return error
+    finally:
+        _threads.abandon(call)
+
+
+def _call(checker: Any, text: str) -> Any:
+    if isinstance(checker, Runnable):
+        return checker.invoke(text)
+    result = checker(text)
+    return run_awaitable(result) if isawaitable(result) else result
+
+
+async def _arun_checks(checks: Sequence[Check], text: str) -> list[Outcome]:
+    return await asyncio.gather(*[_arun_check(check, text) for check in checks])
+
+
+async def _arun_check(check: Check, text: str) -> Outcome:
+    try:
+        async with asyncio.timeout(check.timeout):
+            return _read_result(await _acall(check.by, text))
+    except Exception as error:
+        return error
+
+
+async def _acall(checker: Any, text: str) -> Any:
+    if isinstance(checker, Runnable):
+        return await checker.ainvoke(text)
+    result = await run_in_executor(None, checker, text)
+    return await result if isawaitable(result) else result
+
+
+def _read_result(value: Any) -> CheckResult:
+    if isinstance(value, CheckResult):
+        return value
+    if isinstance(value, bool):
+        return CheckResult(passed=value)
+    if isinstance(value, dict):
+        return CheckResult(**value)
+    if value is None:
+        raise TypeError("it returned None, so it couldn't tell")
+    raise TypeError(
+        f"it returned {value!r:.80}; return True (the text passes), False, or "
+        "CheckResult(passed=False, reason='…')"
+    )
