@@ -8,7 +8,7 @@ import json
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from arq_graph import Matching, create_guided_agent
+from arq_graph import Agent, Matching, create_guided_agent
 from benchmarks.floor import FloorGraph, TurnCalls, make_langchain_agent
 from benchmarks.in_process import make_agent, make_model
 from benchmarks.output_tokens import CountTokens
@@ -77,6 +77,16 @@ class Growth:
     floor_first: float
     floor_last: float
 
+    @property
+    def own_first(self) -> float:
+        """The library's share of the first turn."""
+        return self.first - self.floor_first
+
+    @property
+    def own_last(self) -> float:
+        """The library's share of the last turn."""
+        return self.last - self.floor_last
+
 
 @dataclass(frozen=True)
 class StablePrefix:
@@ -101,13 +111,18 @@ def measure_turns(guideline_counts: Sequence[int] = (20, 200), runs: int = 20) -
     """Measure a turn beside the floor, sync and async, in turns that alternate."""
     langchain_agent = make_langchain_agent()
     for guideline_count in guideline_counts:
-        guided, floor, async_floor = _make_apps(guideline_count)
+        agent = make_agent(guideline_count)
+        calls = _record_calls(agent, TURN)
+        guided = create_guided_agent(make_model(), agent)
+        floor = FloorGraph(make_model(), calls, is_async=False).compile()
+        async_floor = FloorGraph(make_model(), calls, is_async=True).compile()
         turns = [partial(app.invoke, TURN) for app in (guided, floor, langchain_agent)]
         yield TurnTime(guideline_count, False, *measure_medians(turns, runs))
         with asyncio.Runner() as runner:
+            loop = runner.get_loop()
             async_turns = []
             for app in (guided, async_floor, langchain_agent):
-                async_turns.append(partial(_run_async_turn, runner, app))
+                async_turns.append(partial(_run_async_turn, loop, app))
             yield TurnTime(guideline_count, True, *measure_medians(async_turns, runs))
 
 
@@ -116,27 +131,37 @@ def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int =
 
     The last turn is repeated from the state before it.
     """
-    guided, floor, _ = _make_apps(guideline_count, checkpointer=InMemorySaver())
+    agent = make_agent(guideline_count)
+    guided: Any = create_guided_agent(make_model(), agent, checkpointer=InMemorySaver())
     guided_thread = {"configurable": {"thread_id": "guided"}}
     for _ in range(turn_count - 1):
         guided.invoke(TURN, guided_thread)
     state = guided.get_state(guided_thread)
     history = state.values["messages"]
+    last_turn = {"messages": history + TURN["messages"]}
+    # The prompts of the last turn are longer.
+    first_floor = FloorGraph(make_model(), _record_calls(agent, TURN), is_async=False)
+    last_floor = FloorGraph(make_model(), _record_calls(agent, last_turn), is_async=False)
+
+    stored_floor = last_floor.compile(checkpointer=InMemorySaver())
     floor_thread = {"configurable": {"thread_id": "floor"}}
-    floor.update_state(floor_thread, {"messages": history}, as_node="message")
-    turns = []
+    stored_floor.update_state(floor_thread, {"messages": history}, as_node="message")
     # A run with the id of a checkpoint continues from there.
-    for app, config in ((guided, state.config), (floor, floor.get_state(floor_thread).config)):
-        turns.append(partial(_start_thread, app))
-        turns.append(partial(app.invoke, TURN, config))
+    turns: list[Callable[[], Any]] = [
+        partial(_start_thread, guided),
+        partial(guided.invoke, TURN, state.config),
+        partial(_start_thread, first_floor.compile(checkpointer=InMemorySaver())),
+        partial(stored_floor.invoke, TURN, stored_floor.get_state(floor_thread).config),
+    ]
     yield Growth(True, len(history), *measure_medians(turns, runs))
 
-    guided, floor, _ = _make_apps(guideline_count)
-    last_turn = {"messages": history + TURN["messages"]}
-    turns = []
-    for app in (guided, floor):
-        turns.append(partial(app.invoke, TURN))
-        turns.append(partial(app.invoke, last_turn))
+    forgetful = create_guided_agent(make_model(), agent)
+    turns = [
+        partial(forgetful.invoke, TURN),
+        partial(forgetful.invoke, last_turn),
+        partial(first_floor.compile().invoke, TURN),
+        partial(last_floor.compile().invoke, last_turn),
+    ]
     yield Growth(False, len(history), *measure_medians(turns, runs))
 
 
@@ -171,19 +196,16 @@ def measure_medians(functions: Sequence[Callable[[], Any]], runs: int) -> list[f
     return [statistics.median(milliseconds) for milliseconds in times]
 
 
-def _make_apps(guideline_count: int, **options: Any) -> tuple[Any, Any, Any]:
-    """Return a guided agent, its floor, and its floor with async nodes."""
+def _record_calls(agent: Agent, turn: Mapping[str, Any]) -> TurnCalls:
+    """Return the model calls of a guided turn."""
     model = make_model()
-    guided = create_guided_agent(model, make_agent(guideline_count), **options)
-    create_guided_agent(model, make_agent(guideline_count)).invoke(TURN)
-    calls = TurnCalls.from_recorded(model.calls)
-    floor = FloorGraph(make_model(), calls, is_async=False).compile(**options)
-    async_floor = FloorGraph(make_model(), calls, is_async=True).compile(**options)
-    return guided, floor, async_floor
+    create_guided_agent(model, agent).invoke(turn)
+    return TurnCalls.from_recorded(model.calls)
 
 
-def _run_async_turn(runner: asyncio.Runner, app: Any) -> None:
-    runner.run(app.ainvoke(TURN))
+def _run_async_turn(loop: asyncio.AbstractEventLoop, app: Any) -> None:
+    # Not by `Runner.run`: for the handler of signals, enum makes the representation of the task and of the state in it.
+    loop.run_until_complete(app.ainvoke(TURN))
 
 
 def measure_stable_prefixes(count_tokens: CountTokens, guideline_count: int = 20) -> Iterator[StablePrefix]:

@@ -267,8 +267,8 @@ class _SummaryReview:
 def _get_text(line: Line) -> str:
     """Return the text of a line, and the call that it is the result of."""
     if line.call is None:
-        return line.message.text
-    return f"{line.message.text}\n{line.call['name']} {as_json(line.call['args'])}"
+        return line.text
+    return f"{line.text}\n{line.call['name']} {as_json(line.call['args'])}"
 
 
 def _find_last_turns(conversation: Conversation, max_tokens: int) -> int:

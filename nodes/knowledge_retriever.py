@@ -171,7 +171,7 @@ def build_query(conversation: Conversation) -> str:
     for line in reversed(conversation.lines):
         if line.speaker != "customer":
             continue
-        text = line.message.text.strip()[:MAX_MESSAGE_CHARACTERS]
+        text = line.text.strip()[:MAX_MESSAGE_CHARACTERS]
         texts.insert(0, text)
         length += len(text)
         if length >= SHORT_QUERY or len(texts) == MAX_QUERY_MESSAGES:

@@ -147,7 +147,7 @@ def classify_result(line: Line) -> Literal["filled", "failed", "empty"]:
     """
     if isinstance(line.message, ToolMessage) and line.message.status == "error":
         return "failed"
-    text = line.message.text.strip()
+    text = line.text.strip()
     try:
         result = json.loads(text)
     except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ def build_search_text(conversation: Conversation, *, is_rematch: bool) -> str:
         lines = conversation.current_turn_results
     else:
         lines = conversation.lines[_find_last_agent_line(conversation) :]
-    return "\n".join(line.message.text[:MAX_CHARACTERS] for line in lines)
+    return "\n".join(line.text[:MAX_CHARACTERS] for line in lines)
 
 
 def _find_last_agent_line(conversation: Conversation) -> int:

@@ -110,7 +110,7 @@ class ReplyFiller:
         if line and line.speaker == "tool" and field.result:
             return self._list_result_values(field, field.result, line)
         if line and line.speaker == "customer" and field.customer:
-            return _find_words(wanted, line.message.text)
+            return _find_words(wanted, line.text)
         if field.variable and source in self._variables:
             variable = self._variables[source]
             if path := split_path(field.variable, [variable["name"]]):
@@ -126,7 +126,7 @@ class ReplyFiller:
             raise _ValueRefused(f"{line.id} is an error")
         if field.this_turn and line not in self._conversation.current_turn_results:
             raise _ValueRefused(f"{line.id} is not from this turn")
-        text = line.message.text
+        text = line.text
         if not path.keys:
             return [text]
         try:

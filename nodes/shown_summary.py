@@ -41,10 +41,11 @@ def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSu
     """Return the section that replaces the covered lines, with the ids that it cites."""
     speakers: dict[str, str] = {}
     kept_lines: list[Any] = []
-    for line, text in zip(conversation.lines[: summary.line_count], conversation.texts, strict=False):
+    for index, line in enumerate(conversation.lines[: summary.line_count]):
         speakers[line.id] = line.speaker
         if line.id in summary.kept_lines:
-            kept_lines.append(json.loads(text))
+            texts = conversation.render_lines([index])
+            kept_lines.append(json.loads(texts[index]))
     points: list[dict[str, Any]] = []
     cited_ids = set(summary.kept_lines).union(summary.values)
     for point in summary.points:

@@ -105,12 +105,13 @@ def _is_repeated(content: str, conversation: Conversation) -> bool:
     words = split_words(content)
     if not words:
         return False
-    longest = max(words, key=len)
+    first, last, longest = words[0], words[-1], max(words, key=len)
     for line in conversation.lines:
         if line.speaker != "agent":
             continue
-        text = line.message.text.casefold()  # first a cheap test, since few messages repeat another
-        if longest in text and split_words(text) == words:
+        text = line.text.casefold()
+        # First cheap tests, since few messages repeat another.
+        if last in text and longest in text and first in text and split_words(text) == words:
             return True
     return False
 
@@ -126,11 +127,12 @@ def find_leaks(content: str, references: PromptReferences) -> list[str]:
     """Return the complaints about ids and internal names that a reply reveals (secrecy, Appendix C)."""
     content = normalize_text(content).replace("\\", "")  # Markdown may have `get\_order`
     leaks: dict[str, None] = {}  # in order, each once
-    internal_ids = set(references.citable_ids).union(references.secret_names)
-    internal_ids.update(list_ids(references.conversation.lines))
-    for id in _ID.findall(content):
-        if id in internal_ids and not _is_quoted(id, references):
-            leaks[id] = None
+    if shown_ids := _ID.findall(content):
+        internal_ids = set(references.citable_ids).union(references.secret_names)
+        internal_ids.update(list_ids(references.conversation.lines))
+        for id in shown_ids:
+            if id in internal_ids and not _is_quoted(id, references):
+                leaks[id] = None
     # A name that is made of ordinary words may occur in a reply, except as code; `get_order` may not. A tool's name is
     # ordinary only if it is a single word. If a tool and something else share a name, the tool's rule counts.
     ordinary_words = dict.fromkeys(map(normalize_text, references.secret_names), _PLAIN_WORDS)
@@ -169,7 +171,7 @@ def _is_quoted(token: str, references: PromptReferences) -> bool:
     texts = [references.public_text]
     for line in references.conversation.lines:
         if line.speaker in speakers:
-            texts.append(line.message.text)
+            texts.append(line.text)
     return any(token in _ID.findall(normalize_text(text)) for text in texts)
 
 

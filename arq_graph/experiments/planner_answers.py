@@ -246,7 +246,7 @@ def _classify_outcome(result: Line) -> str:
     """Return "as_expected", "failed" or "empty"."""
     outcome = classify_result(result)
     # A tool that only does something may return no text at all.
-    has_no_text = not result.message.text.strip()
+    has_no_text = not result.text.strip()
     if outcome == "filled" or (outcome == "empty" and has_no_text):
         return "as_expected"
     return outcome
@@ -258,7 +258,7 @@ def _describe_step(step: PlanStep) -> dict[str, Any]:
 
 def _describe_result(result: Line) -> str:
     tool = result.call and result.call["name"]
-    return f"{result.id}, {tool}: {result.message.text[:MAX_RESULT_LENGTH]}"
+    return f"{result.id}, {tool}: {result.text[:MAX_RESULT_LENGTH]}"
 
 
 def _compose_arguments(planner: Planner, turn: RecordedTurn, call: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ line that names them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,23 +65,33 @@ class Conversation:
         return self.history.lines
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The lines as the prompt shows them."""
-        return self.history.render(self.max_tokens, shows_images=self.shows_images)
+    def texts(self) -> list[str]:
+        """All lines as the prompt shows them."""
+        indices = range(len(self.lines))
+        texts = self.render_lines(indices)
+        return [texts[index] for index in indices]
+
+    def render_lines(self, indices: Iterable[int]) -> Mapping[int, str]:
+        """Return at least these lines by their index, as the prompt shows them."""
+        return self.history.render(indices, self.max_tokens, shows_images=self.shows_images)
 
     @cached_property
     def token_counts(self) -> list[int]:
-        """The tokens of each line, counted roughly."""
-        counts = [_count_tokens(text) for text in self.texts]
-        for index, line in enumerate(self.lines):
-            if line.attachments:
-                counts[index] += _TOKENS_PER_IMAGE * len(self._list_images(line))
+        """The tokens of each line, counted roughly; 0 for those that the summary covers."""
+        lines, start = self.lines, self._covered_count
+        texts = self.render_lines(range(start, len(lines)))
+        counts = [0] * start
+        for index in range(start, len(lines)):
+            count = _count_tokens(texts[index])
+            if lines[index].attachments:
+                count += _TOKENS_PER_IMAGE * len(self._list_images(lines[index]))
+            counts.append(count)
         return counts
 
     @property
     def token_count(self) -> int:
         """The tokens of the summary and of all lines after those that it covers."""
-        return self._summary_tokens + sum(self.token_counts[self._covered_count :])
+        return self._summary_tokens + sum(self.token_counts)
 
     @cached_property
     def first_shown(self) -> int:
@@ -136,19 +146,19 @@ class Conversation:
         }
         return self.render(self._shown_indices, as_json(note))
 
-    def render(self, indices: Iterable[int], text: str = "") -> list[Block]:
+    def render(self, indices: Sequence[int], text: str = "") -> list[Block]:
         """Return lines in blocks after a text, with images behind their lines.
 
         A text block ends with a customer's line, up to which earlier calls were made, or where an image follows.
         """
-        lines, texts = self.lines, self.texts
+        lines, texts = self.lines, self.render_lines(indices)
         blocks: list[Block] = []
         for index in indices:
             line = lines[index]
             if text or blocks:
                 text += "\n"
             text += texts[index]
-            images = self._list_images(line)
+            images = self._list_images(line) if line.attachments else []
             if line.speaker == "customer" or images:
                 blocks.append({"type": "text", "text": text})
                 blocks.extend(images)
@@ -158,7 +168,7 @@ class Conversation:
         return blocks
 
     def _list_images(self, line: Line) -> list[Block]:
-        return line.list_images() if self.shows_images and line.attachments else []
+        return line.list_images() if self.shows_images else []
 
     @cached_property
     def lines_by_id(self) -> dict[str, Line]:

@@ -6,7 +6,7 @@ with the call that it answers. A message with nothing but tool calls has no line
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from hashlib import blake2b
 from operator import is_
@@ -34,6 +34,7 @@ class Line(NamedTuple):
         id: `M…` or `T…`.
         speaker: The author of the message.
         message: The message itself.
+        text: Its text.
         call: The call that a tool result answers; without it in the messages, its tool alone, if that is known.
         attachments: Complete images as LangChain's standard blocks, and the kinds of all other attachments.
         earlier_images: How many images the lines before it have.
@@ -42,6 +43,7 @@ class Line(NamedTuple):
     id: str
     speaker: Speaker
     message: BaseMessage
+    text: str
     call: Mapping[str, Any] | None = None
     attachments: tuple[Block | str, ...] = ()
     earlier_images: int = 0
@@ -79,7 +81,7 @@ class History:
         self._contents: list[Any] = []
         self._unanswered: UnansweredCalls[ToolCall] = UnansweredCalls()
         self._message_count = self._result_count = self._image_count = 0
-        self._texts: dict[tuple[int, bool], tuple[str, ...]] = {}
+        self._texts: dict[tuple[int, bool], dict[int, str]] = {}
         self._hashes: dict[int, str] = {}
         self._read(messages)
 
@@ -100,24 +102,23 @@ class History:
         extended = copy(self)
         extended._contents = self._contents.copy()
         extended._unanswered = self._unanswered.copy()
-        extended._texts = self._texts.copy()
+        extended._texts = {key: texts.copy() for key, texts in self._texts.items()}
         extended._hashes = self._hashes.copy()
         extended._read(messages[count:])
         return extended
 
-    def render(self, max_length: int, *, shows_images: bool) -> tuple[str, ...]:
-        """Return the lines as a prompt shows them, each one JSON object.
+    def render(self, indices: Iterable[int], max_length: int, *, shows_images: bool) -> Mapping[int, str]:
+        """Return at least these lines by their index, as a prompt shows them, each one JSON object.
 
         Args:
+            indices: The indices of the lines.
             max_length: Characters of a message; of a longer one only the beginning and the end are shown.
             shows_images: Whether the model takes images; if not, they are named like other attachments.
         """
-        key = max_length, shows_images
-        texts = self._texts.get(key, ())
-        if len(texts) < len(self.lines):
-            new_lines = self.lines[len(texts) :]
-            texts += tuple(_render_line(line, max_length, shows_images) for line in new_lines)
-            self._texts[key] = texts
+        texts = self._texts.setdefault((max_length, shows_images), {})
+        for index in indices:
+            if index not in texts:
+                texts[index] = _render_line(self.lines[index], max_length, shows_images)
         return texts
 
     def hash_lines(self, count: int) -> str:
@@ -125,7 +126,7 @@ class History:
         if count not in self._hashes:
             digest = blake2b(digest_size=16)
             for line in self.lines[:count]:
-                words = f"{line.speaker} {line.message.text}\0"
+                words = f"{line.speaker} {line.text}\0"
                 digest.update(words.encode(errors="surrogatepass"))
             self._hashes[count] = digest.hexdigest()
         return self._hashes[count]
@@ -134,17 +135,22 @@ class History:
         lines: list[Line] = []
         for index, message in enumerate(messages, start=len(self.messages)):
             content = message.content
-            self._contents.append(content if isinstance(content, str) else deepcopy(content))
+            if isinstance(content, str):
+                self._contents.append(content)
+                text = content
+            else:
+                self._contents.append(deepcopy(content))
+                text = str(message.text)
             if isinstance(message, AIMessage) and message.tool_calls:
                 for call in message.tool_calls:
                     self._unanswered.add(call, index, call["id"] or "", call["name"])
-                if not message.text:
+                if not text:
                     continue
-            lines.append(self._number(message))
+            lines.append(self._number(message, text))
         self.messages += tuple(messages)
         self.lines += tuple(lines)
 
-    def _number(self, message: BaseMessage) -> Line:
+    def _number(self, message: BaseMessage, text: str) -> Line:
         call: Mapping[str, Any] | None = None
         if isinstance(message, ToolMessage):
             speaker: Speaker = "tool"
@@ -161,10 +167,10 @@ class History:
                 speaker = "customer"
             self._message_count += 1
             id = make_id("M", self._message_count)
-        attachments = _list_attachments(message)
-        line = Line(id, speaker, message, call, attachments, self._image_count)
-        if attachments:
-            self._image_count += len(line.list_images())
+        if isinstance(message.content, str):
+            return Line(id, speaker, message, text, call, (), self._image_count)
+        line = Line(id, speaker, message, text, call, _list_attachments(message), self._image_count)
+        self._image_count += len(line.list_images())
         return line
 
 
@@ -175,31 +181,35 @@ def is_from_colleague(message: BaseMessage) -> bool:
 
 def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
     message = line.message
-    record: dict[str, Any] = {"id": line.id, "from": line.speaker}
+    # Written a member at a time: JSON's encoder takes much longer for an object than for a text.
+    rendered = f'{{"id": "{line.id}", "from": "{line.speaker}"'
+    text_key = "text"
     if line.speaker == "tool":
-        record["tool"] = line.call["name"] if line.call else ""
-        record["arguments"] = line.call["args"] if line.call else {}
-        record |= _shorten("result", message.text, max_length)
+        text_key = "result"
+        rendered += _render_member("tool", line.call["name"] if line.call else "")
+        rendered += _render_member("arguments", line.call["args"] if line.call else {})
+    elif line.speaker in ("customer", "colleague") and message.name:
+        rendered += _render_member("name", message.name)
+    if len(line.text) <= max_length:
+        rendered += _render_member(text_key, line.text)
     else:
-        if line.speaker in ("customer", "colleague") and message.name:
-            record["name"] = clean(message.name)
-        record |= _shorten("text", message.text, max_length)
+        half = max_length // 2
+        rendered += _render_member(text_key, f"{line.text[:half]} … {line.text[-half:]}")
+        rendered += _render_member("shortened_from_characters", len(line.text))
     if line.attachments:
         names: list[str] = []
         if shows_images:
             first = line.earlier_images + 1
             names = [f"image {number}" for number, _ in enumerate(line.list_images(), start=first)]
-        record["attachments"] = names + line.list_unsupported(shows_images=shows_images)
+        names += line.list_unsupported(shows_images=shows_images)
+        rendered += _render_member("attachments", names)
     if isinstance(message, ToolMessage) and message.status == "error":
-        record["error"] = True
-    return as_json(record)
+        rendered += _render_member("error", True)
+    return rendered + "}"
 
 
-def _shorten(key: str, text: str, max_length: int) -> dict[str, Any]:
-    if len(text) <= max_length:
-        return {key: text}
-    half = max_length // 2
-    return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+def _render_member(name: str, value: Any) -> str:
+    return f', "{name}": {as_json(value)}'
 
 
 def _list_attachments(message: BaseMessage) -> tuple[Block | str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.reasoning.history import Line
 
-_VALUE = regex.compile(r"[\d@]")
+_VALUE = re.compile(r"[\d@]")
 _DASHES = r"\u2012-\u2015\u2212\u301c\uff5e"  # those of ranges, such as 9:00–13:00; ids have hyphens
 # A script without case may put no space between a value and the words around it.
 _CASELESS_LETTER = r"[\p{Lo}\p{Lm}]\p{M}*"
@@ -28,10 +29,13 @@ def find_values(text: str) -> list[str]:
     The two ends of a range are two values, and an apostrophe ends a value, as in "ORD-77's".
     """
     values: dict[str, None] = {}
-    for word in _BETWEEN_VALUES.split(text):
-        value = strip_marks(word)
-        if len(value) in _LENGTHS and _VALUE.search(value):
-            values[value] = None
+    for part in text.split():
+        if not _VALUE.search(part):  # first a cheap test, since few parts hold a value
+            continue
+        for word in _BETWEEN_VALUES.split(part):
+            value = strip_marks(word)
+            if len(value) in _LENGTHS and _VALUE.search(value):
+                values[value] = None
     return list(values)
 
 
@@ -59,7 +63,7 @@ def collect_values(lines: Sequence[Line], max_characters: int) -> dict[str, list
         for line in lines:
             if line.speaker != speaker:
                 continue
-            for value in find_values(line.message.text):
+            for value in find_values(line.text):
                 if value.casefold() in known:
                     continue
                 known.add(value.casefold())

@@ -119,7 +119,7 @@ class SpeakingContext(DecisionContext[ProposedMove]):
             self.grounding.add_text(as_json(variable["value"]))
         for line in conversation.lines:
             if line.speaker in ("customer", "tool"):
-                self.grounding.add_text(line.message.text)
+                self.grounding.add_text(line.text)
 
     @property
     def is_over(self) -> bool:
@@ -257,7 +257,7 @@ def _find_text_refusal(context: SpeakingContext, text: str, *, counts_as_questio
     if not text.strip():
         return "it is empty"
     lines = context.gate.state.conversation.lines
-    own_texts = [line.message.text for line in lines if line.speaker == "agent"]
+    own_texts = [line.text for line in lines if line.speaker == "agent"]
     last_text = own_texts[-1] if own_texts else ""
     if split_words(text) in map(split_words, [*context.recent_questions, last_text]):
         return "this was just said: act on the answer, rephrase the question, or say what is not possible"
@@ -334,7 +334,7 @@ def _lists_too_much(conversation: Conversation) -> bool:
     if not conversation.current_turn_results:
         return False
     try:
-        result = json.loads(conversation.current_turn_results[-1].message.text)
+        result = json.loads(conversation.current_turn_results[-1].text)
     except (ValueError, RecursionError):
         return False
     values = result.values() if isinstance(result, dict) else [result]

@@ -41,10 +41,10 @@ def make_model() -> Any:
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_each_message_is_rendered_once_a_turn(eager):
+def test_each_message_is_read_once_a_turn(eager):
     CountedMessage.count = 0
     history = [
-        CountedMessage("Hello", id="1"),
+        CountedMessage([{"type": "text", "text": "Hello"}], id="1"),
         AIMessage("Hello, how can I help?", id="2"),
         HumanMessage("Where is A-1?", id="3"),
     ]
