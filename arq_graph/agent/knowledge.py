@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
@@ -12,13 +12,15 @@ from langchain_core.tools import BaseTool
 from pydantic import (
     Field,
     GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
     PlainValidator,
+    PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 
-from arq_graph.agent.modules import find_reference, load_object
+from arq_graph.agent.modules import load_object
 from arq_graph.agent.part import Part
 from arq_graph.errors import SpecError, describe_error
 
@@ -96,6 +98,8 @@ class Knowledge(Part):
     max_tokens: Annotated[int, Field(strict=True, ge=50)] = 1_500
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
 
+    _name: str = PrivateAttr("")
+
     if TYPE_CHECKING:
 
         def __init__(
@@ -107,10 +111,18 @@ class Knowledge(Part):
             timeout: float = 10.0,
         ) -> None: ...
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _read_short_form(cls, value: object) -> object:
-        return value if isinstance(value, dict | Knowledge) else {"retriever": value}
+    def _read_short_form(cls, value: Any, make: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, Knowledge):
+            return make(value)
+        values = value if isinstance(value, dict) else {"retriever": value}
+        knowledge = make(values)
+        retriever = values["retriever"]
+        if not isinstance(retriever, str):
+            retriever = getattr(retriever, "__name__", type(retriever).__name__)
+        knowledge._name = retriever
+        return knowledge
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -118,8 +130,5 @@ class Knowledge(Part):
 
     @property
     def name(self) -> str:
-        """The reference that it was loaded by, or the name of the function or class."""
-        if reference := find_reference(self.retriever):
-            return reference[0]
-        name: str = getattr(self.retriever, "__name__", type(self.retriever).__name__)
-        return name
+        """Its "module:retriever" in a file, or the name of the function or class."""
+        return self._name

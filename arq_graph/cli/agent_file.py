@@ -64,6 +64,11 @@ def check(agent: options.AgentFile) -> None:
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
     _show_section(f"Replies, {spec.composition}", {reply.id: _reply_lines(reply) for reply in spec.replies})
+    knowledge_lines: dict[str, list[RenderableType]] = {}
+    for number, knowledge in enumerate(spec.knowledge, start=1):
+        limits = f"up to {knowledge.max_passages} passages, {knowledge.max_tokens:,} tokens, in {knowledge.timeout:g} s"
+        knowledge_lines[f"{number} {knowledge.name}"] = [limits]
+    _show_section("Knowledge", knowledge_lines)
     show("")
     for name, confirmation in spec.confirm.items():
         _warn_of_unstable_values(ToolSchema(spec.toolbox[name]))

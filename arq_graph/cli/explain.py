@@ -34,6 +34,7 @@ from arq_graph.cli.turn_view import (
     customer_view,
     format_call,
     format_move,
+    format_passages,
     format_plan,
     format_tool_run,
     guideline_text,
@@ -112,6 +113,10 @@ def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
     texts = thread_note.guidelines if thread_note else {}
     for match in sorted(turn.guidelines, key=lambda match: not match.active):
         show(_guideline_entry(match, texts.get(match.guideline)))
+    if turn.passages:
+        show_heading(f"Knowledge: {len(turn.passages)} passages found")
+        for line in format_passages(turn):
+            show(line)
     if turn.plan is not None:
         show_heading(f"Plan: version {turn.plan.version}")
         for line in format_plan(turn.plan):

@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from pydantic import BaseModel, computed_field
 
+from arq_graph.agent.passage import Passage
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
 from arq_graph.errors import InputError
@@ -197,6 +198,7 @@ class Turn(BaseModel, frozen=True):
     customer: str
     reply: str | None
     guidelines: tuple[GuidelineMatch, ...]
+    passages: tuple[Passage, ...]
     tool_calls: tuple[ToolRun, ...]
     tool_decisions: tuple[ToolVerdict, ...]
     revisions: tuple[Revision, ...]
@@ -266,6 +268,7 @@ def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn 
         customer=question.text,
         reply=_read_reply(answers),
         guidelines=tuple(guidelines),
+        passages=turn_records("passages"),
         tool_calls=_read_tool_runs(answers),
         tool_decisions=turn_records("tool_insights"),
         revisions=turn_records("revisions"),

@@ -85,6 +85,8 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
             dropped.append((match.guideline, [safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)]))
     if dropped:
         yield "dropped", "dim", [name_grid(dropped)]
+    if turn.passages:
+        yield "found", "dim", list(format_passages(turn))
     if turn.plan is not None:
         yield "plan", "dim", list(format_plan(turn.plan))
     if turn.moves:
@@ -121,6 +123,18 @@ def guideline_text(condition: str | None, action: str | None = None) -> str:
     """Return a guideline as people read it."""
     text = "always" if condition is None else f"when {condition}"
     return f"{text}: {action}" if action else text
+
+
+def format_passages(turn: Turn) -> Iterator[Text]:
+    """Yield a line for each passage that was found: where it is from, if the reply cites it, and how it begins."""
+    cited = turn.sent_revision.cited if turn.sent_revision else ()
+    for passage in turn.passages:
+        line = safe_text(passage.id, "bold cyan" if passage.id in cited else "cyan")
+        if passage.id in cited:
+            line.append_text(safe_text(" cited", "green"))
+        for label in filter(None, (passage.title, passage.url or passage.source)):
+            line.append_text(safe_text(f" · {label}"))
+        yield join_parts(line, safe_text(f": {make_printable(passage.text, _SHORT)}", "dim"))
 
 
 def format_call(tool: str, arguments: Mapping[str, Any]) -> Text:

@@ -62,6 +62,7 @@ def test_a_file_names_retrievers_or_functions_that_make_them(folder: Path) -> No
         1_500,
         10,
     )
+    assert second.name == "manual:make"
     assert (second.max_passages, second.max_tokens, second.timeout) == (2, 800, 2.5)
     found = KnowledgeRetriever(agent).invoke({"messages": [("user", "hats")]})["passages"]
     assert [passage["text"] for passage in found] == ["about hats"]

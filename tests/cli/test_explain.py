@@ -91,3 +91,16 @@ def test_text_that_drives_terminals_is_shown_harmless(cli, shop):
     assert "\x1b" not in result.out
     assert "\u202e" not in result.out
     assert "owned" in result.out
+
+
+def test_it_shows_what_was_found_and_what_the_reply_cites(served, cli, shop):
+    manual = "def search(query):\n    return ['Oil the chain.', 'Ring the bell.']\n"
+    shop.with_name("manual.py").write_text(manual)
+    shop.write_text(shop.read_text() + "knowledge: [manual:search]\n")
+    facts = [{"fact": "The chain needs oil.", "source": "S1"}]
+    reply = {"content": "Oil it.", "factual_information_provided": facts}
+    served("run", shop, "-c", "-", stdin="How do I look after it?", reply=reply)
+    result = cli("explain")
+    assert "Knowledge: 2 passages found" in result.out
+    assert "S1 cited: Oil the chain." in result.out
+    assert "S2: Ring the bell." in result.out

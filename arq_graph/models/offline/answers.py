@@ -1,6 +1,7 @@
 """Answering the blueprints of the nodes with suggestions by property, and writing replies.
 
-A reply has the results of tools, the quotes in the guidelines' actions, and one question for what is missing.
+A reply has the results of tools, or else the meaning of a term or the first passage of knowledge, the quotes in the
+guidelines' actions, and one question for what is missing.
 """
 
 from __future__ import annotations
@@ -71,13 +72,18 @@ def _answer_reviser(prompt: Prompt) -> dict[str, Any]:
         insights = prompt.get_entries("insights")
         content = write_reply(prompt, [insight for insight in insights if insight.get("argument")])
     followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
-    return {"revisions": [{"content": content, "followed": followed}]}
+    facts: list[dict[str, Any]] = []
+    for passage in prompt.get_entries("knowledge"):
+        if passage["text"] in content:
+            facts.append({"fact": passage["text"], "source": passage["id"]})
+    return {"revisions": [{"content": content, "followed": followed, "factual_information_provided": facts}]}
 
 
 def write_reply(prompt: Prompt, missing: Sequence[Mapping[str, Any]] = ()) -> str:
     """Write the reply; `missing` are the arguments to ask for, each with its tool and description."""
     opening: list[str] = []
-    body = [_describe_result(line) for line in prompt.results] or _define_term(prompt)
+    body = [_describe_result(line) for line in prompt.results]
+    body = body or _define_term(prompt) or _quote_passage(prompt)
     tools = " ".join(entry["tool"] for entry in missing)
     for guideline in prompt.get_entries("active_guidelines"):
         action = str(guideline.get("action") or "")
@@ -106,6 +112,11 @@ def _has_question_below(prompt: Prompt) -> bool:
     """Return True if code's own question stands below the reply."""
     is_question_new = any(insight.get("kind") == "confirm" for insight in prompt.get_entries("insights"))
     return is_question_new or (bool(prompt.pending_calls) and not prompt.says_no)
+
+
+def _quote_passage(prompt: Prompt) -> list[str]:
+    passages = prompt.get_entries("knowledge")
+    return [passages[0]["text"]] if passages else []
 
 
 def _define_term(prompt: Prompt) -> list[str]:
