@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 import warnings
 from collections.abc import Generator, Sequence
-from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.check import Check, CheckDecision, CheckedSide, CheckResult
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import describe_error
 from arq_graph.nodes.events import CheckMade
 from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.side_calls import acall_side_by_side, call_side_by_side
 from arq_graph.nodes.state_view import StateView, view_state
-from arq_graph.reasoning.asking import HIDDEN_FROM_USERS
-from arq_graph.reasoning.deadlines import DeadlineThreads, TimedCall
 from arq_graph.reasoning.history import Line
-from arq_graph.reasoning.steps import aperform_steps, perform_steps, run_awaitable
+from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 MAX_REASON_LENGTH = 500
 _SEVERITY = ("reply", "block", "takeover")
-_threads = DeadlineThreads()
-
-Outcome = CheckResult | Exception
 
 
 class InputChecker(Node):
@@ -89,10 +80,11 @@ def make_decisions(
     checks = agent.select_checks(on)
     if not checks:
         return []
+    calls = [(check.by, check.timeout) for check in checks]
     run: Runnable[None, Any] = RunnableLambda(
-        lambda _: _run_checks(checks, text), lambda _: _arun_checks(checks, text), name="checks"
+        lambda _: call_side_by_side(calls, text), lambda _: acall_side_by_side(calls, text), name="checks"
     )
-    outcomes: list[Outcome] = yield run.with_config(HIDDEN_FROM_USERS)
+    outcomes = yield run
     decisions: list[CheckDecision] = []
     for check, outcome in zip(checks, outcomes, strict=True):
         decision = _make_decision(agent, check, outcome, state.turn_id)
@@ -124,83 +116,37 @@ def write_decisions(state: StateView, decisions: Sequence[CheckDecision]) -> Upd
     return {"checks": state.build_channel_value("checks", [*records, *decisions])}
 
 
-def _make_decision(agent: Agent, check: Check, outcome: Outcome, turn: str) -> CheckDecision:
+def _make_decision(agent: Agent, check: Check, outcome: Any, turn: str) -> CheckDecision:
     decision = CheckDecision(check=check.label, on=check.on, turn=turn, passed=True)
-    if isinstance(outcome, CheckResult):
-        changes: dict[str, Any] = {"passed": outcome.passed, "reason": outcome.reason[:MAX_REASON_LENGTH]}
-        if not outcome.passed:
-            default = agent.handed_over if check.then == "takeover" else agent.fallback
-            changes |= {"then": check.then, "text": check.text or default}
-        return decision.model_copy(update=changes)
-    reason = describe_error(outcome)
-    if isinstance(outcome, TimeoutError):
-        reason = f"there was no result after {check.timeout:g} s"
+    try:
+        result = _read_result(outcome)
+    except Exception as error:
+        return _decide_without_result(agent, check, decision, error)
+    changes: dict[str, Any] = {"passed": result.passed, "reason": result.reason[:MAX_REASON_LENGTH]}
+    if not result.passed:
+        default = agent.handed_over if check.then == "takeover" else agent.fallback
+        changes |= {"then": check.then, "text": check.text or default}
+    return decision.model_copy(update=changes)
+
+
+def _decide_without_result(
+    agent: Agent, check: Check, decision: CheckDecision, error: Exception
+) -> CheckDecision:
+    reason = describe_error(error)
+    consequence = "counts as passed" if check.on_error == "pass" else "is blocked"
     warnings.warn(
-        f"check {check.label!r} of agent {agent.name!r} failed, so the {check.on} "
-        f"{'counts as passed' if check.on_error == 'pass' else 'is blocked'}: {reason}",
+        f"check {check.label!r} of agent {agent.name!r} failed, so the {check.on} {consequence}: {reason}",
         stacklevel=2,
     )
-    changes = {"is_error": True, "reason": reason[:MAX_REASON_LENGTH]}
+    changes: dict[str, Any] = {"is_error": True, "reason": reason[:MAX_REASON_LENGTH]}
     if check.on_error == "block":
         changes |= {"passed": False, "then": "block", "text": agent.fallback}
     return decision.model_copy(update=changes)
 
 
-def _run_checks(checks: Sequence[Check], text: str) -> list[Outcome]:
-    """Run the checks in threads; one whose time is up is abandoned."""
-    calls: list[TimedCall[Any] | Exception] = []
-    for check in checks:
-        call = partial(_call, check.by, text)
-        try:
-            calls.append(_threads.start(call, pause=0, seconds=check.timeout, on_end=_do_nothing))
-        except TimeoutError as error:
-            calls.append(error)
-    return [_wait_for_outcome(call) for call in calls]
-
-
-def _do_nothing() -> None:
-    pass
-
-
-def _wait_for_outcome(call: TimedCall[Any] | Exception) -> Outcome:
-    if isinstance(call, Exception):
-        return call
-    call.thread.join(max(0.0, call.deadline - time.monotonic()))
-    try:
-        return _read_result(call.get_result())
-    except Exception as error:
-        return error
-    finally:
-        _threads.abandon(call)
-
-
-def _call(checker: Any, text: str) -> Any:
-    if isinstance(checker, Runnable):
-        return checker.invoke(text)
-    result = checker(text)
-    return run_awaitable(result) if isawaitable(result) else result
-
-
-async def _arun_checks(checks: Sequence[Check], text: str) -> list[Outcome]:
-    return await asyncio.gather(*[_arun_check(check, text) for check in checks])
-
-
-async def _arun_check(check: Check, text: str) -> Outcome:
-    try:
-        async with asyncio.timeout(check.timeout):
-            return _read_result(await _acall(check.by, text))
-    except Exception as error:
-        return error
-
-
-async def _acall(checker: Any, text: str) -> Any:
-    if isinstance(checker, Runnable):
-        return await checker.ainvoke(text)
-    result = await run_in_executor(None, checker, text)
-    return await result if isawaitable(result) else result
-
-
 def _read_result(value: Any) -> CheckResult:
+    if isinstance(value, Exception):
+        raise value
     if isinstance(value, CheckResult):
         return value
     if isinstance(value, bool):

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import (
-    get_async_callback_manager_for_config,
-    get_callback_manager_for_config,
-    run_in_executor,
-    set_config_context,
-)
-from langgraph.errors import GraphBubbleUp
+from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.knowledge import Knowledge
 from arq_graph.agent.passage import Passage
@@ -27,12 +16,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import describe_error, require_type, shorten
 from arq_graph.nodes.events import PassagesFound
 from arq_graph.nodes.node import Node, Update, get_channel_types
+from arq_graph.nodes.side_calls import acall_side_by_side, call_side_by_side
 from arq_graph.nodes.state_view import StateView, view_state
-from arq_graph.reasoning.asking import hide_config
 from arq_graph.reasoning.conversation import CHARACTERS_PER_TOKEN, Conversation
-from arq_graph.reasoning.deadlines import DeadlineThreads, TimedCall
 from arq_graph.reasoning.sections import clean, make_id
-from arq_graph.reasoning.steps import run_awaitable
 
 SHORT_QUERY = 60
 """If the customer has written fewer characters than this, the messages before it are searched with, too."""
@@ -69,7 +56,7 @@ class KnowledgeRetriever(Node):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = require_type("agent", agent, Agent, "make one with Agent(…)")
         self.messages_key = messages_key
-        self._threads = DeadlineThreads()
+        self._searches = [(knowledge.retriever, knowledge.timeout) for knowledge in agent.knowledge]
         self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("passages"))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
@@ -78,7 +65,7 @@ class KnowledgeRetriever(Node):
         if not self._is_due(state):
             return {}
         query = build_query(state.conversation)
-        results = self._search(query, config) if query else []
+        results = call_side_by_side(self._searches, query, config) if query else []
         return self._make_update(state, query, results)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
@@ -87,51 +74,13 @@ class KnowledgeRetriever(Node):
         if not self._is_due(state):
             return {}
         query = build_query(state.conversation)
-        results = await self._asearch(query, config) if query else []
+        results = await acall_side_by_side(self._searches, query, config) if query else []
         return self._make_update(state, query, results)
 
     def _is_due(self, state: StateView) -> bool:
         if not self.agent.knowledge or state.conversation.current_turn_results:
             return False
         return not state.read_turn_records("passages", Passage, state.turn_id)
-
-    def _search(self, query: str, config: RunnableConfig | None) -> list[Any]:
-        """Return the result of each retriever, or its error."""
-        hidden = hide_config(config, get_callback_manager_for_config)
-        with set_config_context(hidden) as context:
-            calls: list[TimedCall[Any] | Exception] = []
-            for knowledge in self.agent.knowledge:
-                calls.append(context.run(self._start, knowledge, query, hidden))
-        return [self._wait(call) for call in calls]
-
-    def _start(self, knowledge: Knowledge, query: str, config: RunnableConfig) -> TimedCall[Any] | Exception:
-        search = partial(_call, knowledge.retriever, query, config)
-        try:
-            return self._threads.start(search, pause=0, seconds=knowledge.timeout, on_end=_ignore)
-        except TimeoutError as error:  # too many earlier searches haven't ended
-            return error
-
-    def _wait(self, call: TimedCall[Any] | Exception) -> Any:
-        if isinstance(call, Exception):
-            return call
-        call.thread.join(max(0, call.deadline - time.monotonic()))
-        try:
-            return call.get_result()
-        except GraphBubbleUp:  # LangGraph's own, such as an interrupt
-            raise
-        except Exception as error:
-            return error
-        finally:
-            self._threads.abandon(call)
-
-    async def _asearch(self, query: str, config: RunnableConfig | None) -> list[Any]:
-        hidden = hide_config(config, get_async_callback_manager_for_config)
-        tasks: list[asyncio.Task[Any]] = []
-        with set_config_context(hidden) as context:
-            for knowledge in self.agent.knowledge:
-                search = _acall_in_time(knowledge, query, hidden)
-                tasks.append(asyncio.create_task(search, context=context.copy()))
-            return await asyncio.gather(*tasks)
 
     def _make_update(self, state: StateView, query: str, results: Sequence[Any]) -> Update:
         """Number what was found, and report what failed."""
@@ -244,39 +193,3 @@ def _read_labels(document: Document) -> dict[str, str]:
         if isinstance(value, str):
             labels[key] = clean(value)[:MAX_LABEL_CHARACTERS]
     return labels
-
-
-def _call(retriever: Any, query: str, config: RunnableConfig) -> Any:
-    if isinstance(retriever, Runnable):
-        return retriever.invoke(query, config)
-    result = retriever(query)
-    return run_awaitable(result) if isawaitable(result) else result
-
-
-async def _acall(retriever: Any, query: str, config: RunnableConfig) -> Any:
-    if isinstance(retriever, Runnable):
-        return await retriever.ainvoke(query, config)
-    result = await run_in_executor(None, retriever, query)
-    return await result if isawaitable(result) else result
-
-
-async def _acall_in_time(knowledge: Knowledge, query: str, config: RunnableConfig) -> Any:
-    """Return a retriever's result, or its error; its task isn't waited for once its time is up."""
-    task = asyncio.ensure_future(_acall(knowledge.retriever, query, config))
-    try:
-        await asyncio.wait([task], timeout=knowledge.timeout)
-        if not task.done():
-            return TimeoutError(f"the answer was not complete after {knowledge.timeout:.3g} s")
-        if task.cancelled():
-            return RuntimeError("its task was cancelled")
-        return task.result()
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        return error
-    finally:
-        task.cancel()
-
-
-def _ignore() -> None:
-    """Do nothing when a search has ended: its thread is joined."""

@@ -156,7 +156,7 @@ def test_a_check_that_hangs_ends_at_its_limit(runs: Any) -> None:
 
     app = make_app(Check("input", hang, timeout=0.05))
     try:
-        with pytest.warns(UserWarning, match="no result after 0.05 s"):
+        with pytest.warns(UserWarning, match="not complete after 0.05 s"):
             state = runs.invoke(app, make_input("Hello"), make_thread())
     finally:
         released.set()
