@@ -1,8 +1,9 @@
 """Grounded arguments: is every value of a call found in what the user or a tool said before it?
 
 Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5"). Of a date ("2024-05-20")
-the day has to be said: year and month are often left out, or said in words of whatever language. What is not found may
-still be right (derived, translated, a number in words): a call is only marked as possibly invented.
+the day has to be said: year and month are often left out, or said in words of whatever language. Of a range
+("9:00–13:00"), each end. What is not found may still be right (derived, translated, a number in words): a call is only
+marked as possibly invented.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ from unicodedata import normalize
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.reasoning.sections import CASED, RANGE_DASHES
 
 _DIGITS = regex.compile(r"\d+")
 _DATE = regex.compile(r"\d{4}-\d{2}-(\d{2})")
-# A number, unless it is part of a word: "HAT136" holds no number.
-_TOKEN = regex.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
+_DASH = regex.compile(RANGE_DASHES)
+# A number, unless it is part of a word ("HAT136" holds no number), or a word; C stands for a digit or letter.
+_NUMBER_OR_WORD = r"(?<!C)\d++(?!C)(?:,\d{3}(?!C))*+(?:\.\d++(?!C))?+|C+"
+_TOKEN = regex.compile(rf"{_NUMBER_OR_WORD.replace('C', CASED)}|(?:(?!{CASED})[^\W_])+")
 _SEPARATORS = regex.compile(r"[\W_]+")
 # The same for ASCII texts, in which no group has to be possessive, by a module that is several times faster.
-_ASCII_TOKEN = re.compile(_TOKEN.pattern.replace("++", "+").replace("*+", "*").replace("?+", "?"), re.ASCII)
+_PLAIN_NUMBER_OR_WORD = _NUMBER_OR_WORD.replace("++", "+").replace("*+", "*").replace("?+", "?")
+_ASCII_TOKEN = re.compile(_PLAIN_NUMBER_OR_WORD.replace("C", r"[^\W_]"), re.ASCII)
 _ASCII_SEPARATORS = re.compile(_SEPARATORS.pattern, re.ASCII)
 
 # A code such as "A-17 B" is also looked for without separators, if it is too long to arise by chance.
@@ -64,7 +69,7 @@ class Grounding:
     def _is_grounded(self, value: str | float) -> bool:
         if not isinstance(value, str):
             return self._has_words([_normalize_number(str(value))])
-        if value not in self._grounded_texts and self._is_text_grounded(value):
+        if value not in self._grounded_texts and all(map(self._is_text_grounded, _DASH.split(value))):
             self._grounded_texts.add(value)
         return value in self._grounded_texts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,14 @@ class ObservationRules:
     """The rules of a graph, sorted by the events to which they apply.
 
     Attributes:
-        milestones_by_tool: FCs by the tool that is called.
-        forbidden_by_tool: Forbidden calls by the tool.
-        tools: The tools whose calls are looked at.
-        patterns_by_speaker: Milestones and forbidden words, each with its pattern, by `user`, `agent` and `tool`.
-        patterns_by_tool: Milestones whose pattern is searched in one tool's results alone.
-        result_references: What `equals_result_of` names.
-        has_references: True if there is one of these, or an `equals_argument_of`.
+        milestones_by_tool: FCs, by the tool that is called.
+        forbidden_by_tool: Rules that forbid calls, by the tool.
+        tools: The tools that FCs or rules name.
+        patterns_by_speaker: Milestones and rules with their patterns, by the speaker (`user`, `agent` or `tool`) whose
+            words are searched.
+        patterns_by_tool: Milestones with their patterns, by the tool whose results alone are searched.
+        result_references: The references that `equals_result_of` gives.
+        has_references: True if an argument has to equal a result or an argument of an earlier call.
         functions: NFCs with the functions that check them at every event.
         states: NFCs with the functions that check them after the conversation.
         undecided: Names of the NFCs that only a judge can decide.
@@ -63,7 +65,7 @@ class ObservationRules:
                 self.result_references.add(constraint.equals_result_of)
 
     def refers_to_result_of(self, tool: str) -> bool:
-        """Return whether some argument must equal a value in this tool's results."""
+        """Return whether an argument has to equal a value in this tool's results."""
         return any(next(split_reference(reference, [tool]), None) for reference in self.result_references)
 
     def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
@@ -85,14 +87,18 @@ class ObservationRules:
             self.functions.append((milestone, function))
 
     def _add_pattern(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: str | None) -> None:
-        # What the system says is never searched.
+        # Messages of the system are never searched.
         for speaker in ("user", "agent", "tool"):
             if said_by in (None, speaker):
                 self.patterns_by_speaker[speaker].append((rule, pattern))
 
 
 def load_rules(graph: MilestoneGraph) -> ObservationRules:
-    """Return the graph's rules. If a function that a check names can't be loaded, a SpecError names file and line."""
+    """Return the rules of a graph, with their functions loaded.
+
+    Raises:
+        SpecError: A function can't be loaded; file and line are named.
+    """
     return graph.compute_once(ObservationRules)
 
 
@@ -104,4 +110,7 @@ def _load_function(key: str, name: str, *, file: str | None, line: int | None) -
         raise SpecError(f"`{key}` {error}", file=file, line=line) from error.__cause__
     if not callable(function):
         raise SpecError(f"`{key}` names {name!r}, which isn't a function", file=file, line=line)
+    if iscoroutinefunction(function):
+        message = f"`{key}` names {name!r}, which is async, but isn't awaited: write it with `def`"
+        raise SpecError(message, file=file, line=line)
     return function

@@ -26,6 +26,15 @@ passage of knowledge, a tool result or a variable."""
 
 ID_PREFIXES: tuple[IdPrefix, ...] = get_args(IdPrefix)
 
+RANGE_DASHES = r"[\u2012-\u2015\u2212\u301c\uff5e]"
+"""Pattern of the dashes between the two ends of a range, such as 9:00–13:00; ids and words have hyphens."""
+
+CASED = r"[\p{Lu}\p{Ll}\p{Lt}\p{N}]"
+"""Pattern (of `regex`) of a digit, and of a letter of a script with upper and lower case.
+
+Other scripts may put no space between a word and a value, so only these letters continue a value.
+"""
+
 INVISIBLE = r"[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}"
 """Pattern (of `regex`) of the characters that nobody sees."""
 

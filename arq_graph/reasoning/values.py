@@ -8,15 +8,13 @@ from collections.abc import Sequence
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.reasoning.history import Line
+from arq_graph.reasoning.sections import CASED, RANGE_DASHES
 
 _VALUE = re.compile(r"[\d@]")
-_DASHES = r"\u2012-\u2015\u2212\u301c\uff5e"  # those of ranges, such as 9:00–13:00; ids have hyphens
-# A script without case may put no space between a value and the words around it.
 _CASELESS_LETTER = r"[\p{Lo}\p{Lm}]\p{M}*"
-_BETWEEN_VALUES = regex.compile(rf"(?:[\s'’{_DASHES}]|{_CASELESS_LETTER})+")
+_BETWEEN_VALUES = regex.compile(rf"(?:['’]|{RANGE_DASHES}|{_CASELESS_LETTER})+")
 _AROUND = '.,;:!?"“”„‘()[]{}<>…*_`。、，：；！？（）「」'
 _SIGNS_AROUND = regex.compile(r"^\W+|\W+$")
-_CASED = r"[\p{Lu}\p{Ll}\p{Lt}\p{N}]"
 # All hyphens are the same; a tool's JSON has backslashes before quotes.
 _PLAIN = str.maketrans("\u2010\u2011", "--", "\\")
 _LENGTHS = range(3, 61)  # shorter ones are counts, which say nothing by themselves; longer ones are data
@@ -42,7 +40,7 @@ def find_values(text: str) -> list[str]:
 def has_value(text: str, value: str) -> bool:
     """Return whether a text has a value, whatever case it is in and signs are around it; "ORD-77" has no "ORD-7"."""
     bare_value = regex.escape(_SIGNS_AROUND.sub("", value.translate(_PLAIN)))
-    pattern = rf"(?<!{_CASED}){bare_value}(?!{_CASED})"
+    pattern = rf"(?<!{CASED}){bare_value}(?!{CASED})"
     return regex.search(pattern, text.translate(_PLAIN), regex.IGNORECASE) is not None
 
 

@@ -175,6 +175,9 @@ def again(event, earlier):
 
 def fails(event, earlier):
     raise TypeError("no")
+
+async def waits(event, earlier):
+    return False
 """
 
 
@@ -191,7 +194,12 @@ def test_a_check_may_be_a_function_beside_the_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("function", "message"), [("nothing", "nothing"), ("fails", r"'goal'.*event 1.*TypeError: no")]
+    ("function", "message"),
+    [
+        ("nothing", "nothing"),
+        ("fails", r"'goal'.*event 1.*TypeError: no"),
+        ("waits", "`check` names '.*:waits', which is async, but isn't awaited: write it with `def`"),
+    ],
 )
 def test_a_function_that_is_missing_or_fails_is_named_with_its_line(tmp_path, function, message):
     with pytest.raises(SpecError, match=message) as raised:
@@ -233,6 +241,13 @@ def find_invented(*parts) -> dict[int, tuple[str, ...]]:
         ("on 5/20", "2024-05-20"),
         ("CAFÉ Zoë", "café zoë"),
         ("ﬁne", "fine"),
+        ("from 9:00 to 13:00", "9:00–13:00"),
+        ("9:00‒13:00", "9:00"),
+        ("1 May to 24 May", "2024-05-01–2024-05-24"),
+        ("我的订单是ORD-77。", "ORD-77"),
+        ("提前3天", 3),
+        ("제 주문은 ORD-77이에요.", "ORD-77"),
+        ("สั่งซื้อเลขที่1001ครับ", "1001"),
         ("anything", True),
         ("anything", None),
         ("anything", "--"),
@@ -252,6 +267,8 @@ def test_a_value_that_was_said_in_another_spelling_is_grounded(text, value):
         ("it was for dinner", "ordinn"),
         ("nothing", 0),
         ("order 12 and 345", "A12345"),
+        ("from 9:00", "9:00–13:00"),
+        ("订单ORD-77", "ORD-7"),
     ],
 )
 def test_a_value_that_was_not_said_may_be_invented(text, value):
