@@ -13,7 +13,7 @@ from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.attainable import find_attainable, find_reachable_before_end_states
 from arq_graph.milestones.fixpoints import NEVER, IndexedGraph
 from arq_graph.milestones.graph import MilestoneGraph, iterate_constraints
-from arq_graph.milestones.milestone import END, START, Milestone, PatternCheck
+from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, PatternCheck
 from arq_graph.milestones.references import split_reference
 from arq_graph.milestones.tool_schemas import Schema, Schemas, get_argument_schemas, get_tool_name
 
@@ -188,7 +188,7 @@ def _find_impossible_rules(graph: MilestoneGraph) -> Iterator[Finding]:
     reachable_before_end_states = find_reachable_before_end_states(graph)
     for rule in rules:
         before = rule.before
-        event = "such words are" if rule.tool is None else f"every call of {rule.tool!r} is"
+        event = _describe_forbidden_event(rule)
         if before not in reachable_before_end_states:
             message = f"{before!r} is reached after the last event, so {event} forbidden: leave out `before`"
         elif before not in attainable:
@@ -200,6 +200,14 @@ def _find_impossible_rules(graph: MilestoneGraph) -> Iterator[Finding]:
         else:
             continue
         yield Finding("warning", f"`forbidden`: {message}", line=rule.line)
+
+
+def _describe_forbidden_event(rule: Forbidden) -> str:
+    if rule.tool is None:
+        return "such words are"
+    allows_some_calls = bool(rule.arguments or rule.unless) or rule.failed == "ignore"
+    calls = "every such call" if allows_some_calls else "every call"
+    return f"{calls} of {rule.tool!r} is"
 
 
 def _find_unknown_results(graph: MilestoneGraph) -> Iterator[Finding]:
