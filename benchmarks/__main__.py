@@ -80,6 +80,7 @@ def main() -> None:
 
 def _print_turns(console: Console) -> None:
     console.print(turn_tables.make_calls_table())
+    console.print(turn_tables.make_journeys_table())
     console.print(turn_tables.make_waves_table())
     console.print(turn_tables.make_time_table())
     console.print(turn_tables.make_long_conversation_table())

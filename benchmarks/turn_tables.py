@@ -11,6 +11,7 @@ from benchmarks import (
     batch_sizes,
     counting,
     import_time,
+    journeys,
     many_guidelines,
     output_tokens,
     turn,
@@ -42,6 +43,23 @@ def make_calls_table() -> Table:
                 f"{count.schema_characters:,}",
                 *peer[guidelines],
             )
+    return table
+
+
+def make_journeys_table() -> Table:
+    table = make_table(
+        f"A turn with {journeys.GUIDELINES} guidelines and more, on average over {journeys.STEPS} turns",
+        "and", "calls", "at most", "prompt characters", "and of schemas", "steps done",
+    )  # fmt: skip
+    for cost in journeys.measure_journeys():
+        table.add_row(
+            cost.agent,
+            f"{cost.calls:.1f}",
+            str(cost.most_calls),
+            f"{cost.prompt_characters:,.0f}",
+            f"{cost.schema_characters:,.0f}",
+            str(cost.steps_taken),
+        )
     return table
 
 

@@ -95,6 +95,7 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
         optional: dict[str, list[Any]] = {"ended": []}
         for run in walk.runs.values():
             if walk.may_begin_anew(run):
+                walk.asked_to_begin_anew.add(run.journey.id)
                 ended = {
                     "journey": run.journey.id,
                     "condition": _get_condition(run.journey),

@@ -62,6 +62,9 @@ class JourneyWalk:
         self._verdicts = state.read_turn_records("tool_insights", ToolVerdict, turn_id)
         self.asked: Collection[str] = ()
         """The ids of the steps' rules that the last question was about."""
+        self.asked_to_begin_anew: set[str] = set()
+        """The ids of the journeys that have ended and that a question was about."""
+        self._ended_before = {id for id, run in self.runs.items() if run.state in ("done", "given_up")}
         self.question: Question[JourneyBlueprint] | None = None
         """The first question of the pass, which is asked together with those about guidelines."""
         self._active: dict[str, bool] = {}
@@ -114,7 +117,7 @@ class JourneyWalk:
             id = run.journey.id
             if run.is_under_way and run.journey.give_up and id in answer.given_up:
                 run.state = "given_up"
-            elif self.may_begin_anew(run) and id in answer.begun_anew:
+            elif id in self.asked_to_begin_anew and id in answer.begun_anew and not run.is_under_way:
                 run.begin(self.state.turn_id)
         for change in answer.changed:
             for run in self.runs.values():
@@ -124,8 +127,10 @@ class JourneyWalk:
                         self._change_step(run, step, change.answered_by)
 
     def may_begin_anew(self, run: JourneyRun) -> bool:
-        """Return True if a journey has ended, but the customer is in it again."""
-        return run.state in ("done", "given_up") and self._active.get(run.journey.id, False)
+        """Return True if a journey had ended before, but the customer is in it; the model is asked once in a pass."""
+        id = run.journey.id
+        is_candidate = id in self._ended_before and id not in self.asked_to_begin_anew
+        return is_candidate and not run.is_under_way and self._active.get(id, False)
 
     def _change_step(self, run: JourneyRun, step: JourneyStep, answered_by: str | None) -> None:
         """Have a step that is done follow a change that the customer made."""

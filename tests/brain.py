@@ -233,7 +233,7 @@ class Brain:
         text = move.text
         if text is None and not move.tool:
             text = str(self._next_reply(prompt))
-        steps = []
+        steps: list[dict[str, Any]] = []
         if move.tool:
             steps.append({"step": f"call {move.tool}", "reason": "It is needed.", "tool": move.tool})
         last_step = text or "answer the customer"

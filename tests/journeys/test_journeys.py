@@ -274,3 +274,18 @@ def test_an_eager_turn_goes_through_a_journey_too():
     talk.say("I want to return order A-301.")
     assert talk.results == ["A-301 has a lamp"]
     assert talk.active == ["reason"]
+
+
+def test_a_journey_that_has_ended_is_asked_about_once_a_turn_and_only_if_the_customer_is_in_it():
+    talk = Talk(
+        make_shop(journeys=[Journey("return", "they want to return", [JourneyStep("why", "ask why")])])
+    )
+    talk.steps["return-why"] = ASKS | {"answered_by": "M1"}
+    talk.say("It is broken.")
+    counts: list[int] = []
+    for score in (2, 9):
+        talk.judge["return"] = score
+        before = len(talk.model.calls)
+        talk.say("Thanks.")
+        counts.append(len(talk.model.calls) - before)
+    assert counts == [2, 3]
