@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.braces import find_wrong_fields
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
+from arq_graph.agent.journey import Journey, JourneyStep, find_journey_problems
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Problem
 from arq_graph.agent.tools import get_argument_schema
@@ -32,6 +33,23 @@ def find_repeated_names(field: str, key: str, names: Sequence[Any]) -> Iterator[
         if name.casefold() in seen:
             yield (field, index, key), f"is used twice: {name!r:.100}; give each its own"
         seen.add(name.casefold())
+
+
+def find_rule_problems(guidelines: Sequence[Guideline], journeys: Sequence[Journey]) -> Iterator[Problem]:
+    """Yield what doesn't fit together in guidelines and journeys: their ids, relations and steps."""
+    ids = [guideline.id for guideline in guidelines]
+    yield from find_repeated_names("guidelines", "id", ids)
+    yield from find_journey_problems(journeys)
+    rules = list(guidelines)
+    taken_ids = {id.casefold() for id in ids}
+    for position, journey in enumerate(journeys):
+        for id in dict.fromkeys(journey.rule_ids):
+            if id.casefold() in taken_ids:
+                problem = f"leads to the id {id!r}, which a guideline or another journey has; choose another"
+                yield ("journeys", position, "id"), problem
+            taken_ids.add(id.casefold())
+            rules.append(Guideline.model_construct(id=id))
+    yield from Relations(rules).find_problems()
 
 
 def find_wrong_confirmations(
@@ -56,16 +74,17 @@ def find_wrong_confirmations(
 def find_draft_problems(document: Document) -> Iterator[Problem]:
     """Yield what doesn't fit together in an agent's file of which some values aren't valid."""
     guidelines = _get_list(document.values, "guidelines")
-    draft = assign_ids(tuple(map(_make_draft_guideline, guidelines)))
-    yield from find_repeated_names("guidelines", "id", [guideline.id for guideline in draft])
+    journeys = _get_list(document.values, "journeys")
+    draft_journeys = [_make_draft_journey(entry, position) for position, entry in enumerate(journeys)]
+    yield from find_rule_problems(assign_ids(tuple(map(_make_draft_guideline, guidelines))), draft_journeys)
     for field, key in NAMED_PARTS.items():
         names = [_get_value(entry, key) for entry in _get_list(document.values, field)]
         yield from find_repeated_names(field, key, names)
-    yield from Relations(draft).find_problems()
     confirm = _get_value(document.values, "confirm")
     if isinstance(confirm, dict):
         references = list(_get_list(document.values, "tools"))
-        for entry in guidelines:
+        steps = [step for journey in journeys for step in _get_list(journey, "steps")]
+        for entry in guidelines + steps:
             references += _get_list(entry, "tools")
         try:
             tools = TypeAdapter(tuple[ToolField, ...]).validate_python(references, context=document)
@@ -77,16 +96,38 @@ def find_draft_problems(document: Document) -> Iterator[Problem]:
 
 def _make_draft_guideline(entry: Any) -> Guideline:
     """Return a guideline with the id and the relations of a file's entry, as far as they are texts."""
-    relations: dict[str, Any] = {}
-    for kind in ("entails", "depends_on", "overrides"):
-        relations[kind] = [target for target in _get_list(entry, kind) if isinstance(target, str)]
-    id = _get_value(entry, "id")
-    return Guideline.model_construct(id=id if isinstance(id, str) else "", **relations)
+    relations: dict[str, Any] = {
+        kind: _get_texts(entry, kind) for kind in ("entails", "depends_on", "overrides")
+    }
+    return Guideline.model_construct(id=_get_text(entry, "id") or "", **relations)
+
+
+def _make_draft_journey(entry: Any, position: int) -> Journey:
+    """Return a journey with the ids that a file's entry and its steps name, as far as they are texts."""
+    steps: list[JourneyStep] = []
+    for number, step in enumerate(_get_list(entry, "steps")):
+        draft = JourneyStep.model_construct(
+            id=_get_text(step, "id") or f"steps[{number}]",
+            after=tuple(filter(None, [_get_text(step, "after"), *_get_texts(step, "after")])),
+            journey=_get_text(step, "journey"),
+        )
+        steps.append(draft)
+    id = _get_text(entry, "id") or f"journeys[{position}]"
+    return Journey.model_construct(id=id, steps=tuple(steps))
 
 
 def _get_value(values: Any, key: str) -> Any:
     """Return the value under a key of what may not be a mapping; None if there is none."""
     return values.get(key) if isinstance(values, dict) else None
+
+
+def _get_text(values: Any, key: str) -> str | None:
+    value = _get_value(values, key)
+    return value if isinstance(value, str) else None
+
+
+def _get_texts(values: Any, key: str) -> list[str]:
+    return [item for item in _get_list(values, key) if isinstance(item, str)]
 
 
 def _get_list(values: Any, key: str) -> list[Any]:

@@ -163,12 +163,17 @@ class Guideline(Part):
     @property
     def condition_text(self) -> str | None:
         """The condition in words; for a function, the first line of its docstring, or its name."""
-        if not callable(self.condition):
-            return self.condition
-        if docstring := inspect.getdoc(self.condition):
-            return docstring.strip().partition("\n")[0]
-        name = getattr(self.condition, "__name__", type(self.condition).__name__)
-        return name.strip("<>").replace("_", " ")
+        return describe_condition(self.condition)
+
+
+def describe_condition(condition: Condition) -> str | None:
+    """Return a condition in words; for a function, the first line of its docstring, or its name."""
+    if not callable(condition):
+        return condition
+    if docstring := inspect.getdoc(condition):
+        return docstring.strip().partition("\n")[0]
+    name = getattr(condition, "__name__", type(condition).__name__)
+    return name.strip("<>").replace("_", " ")
 
 
 def assign_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:

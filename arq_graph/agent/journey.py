@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from arq_graph.agent.guideline import Condition, ConditionField, Guideline, Id, ToolField
+from arq_graph.agent.guideline import (
+    Condition,
+    ConditionField,
+    Guideline,
+    Id,
+    ToolField,
+    describe_condition,
+)
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.spec_errors import Problem
 from arq_graph.agent.tools import ToolLike
 from arq_graph.errors import suggestion
 
 MAX_ID_LENGTH = 64
+_JOIN_WORDS = {"any": "or", "all": "and"}
 
 
 def _as_list(ids: Any) -> Any:
@@ -44,7 +52,9 @@ class JourneyStep(Part):
     action: Text | None = None
     condition: ConditionField = None
     tools: tuple[ToolField, ...] = ()
-    after: Annotated[tuple[Id, ...], BeforeValidator(_as_list)] = ()
+    after: Annotated[
+        tuple[Id, ...], BeforeValidator(_as_list, json_schema_input_type=tuple[Id, ...] | Id)
+    ] = ()
     requires: Literal["any", "all"] = "any"
     done_when: ConditionField = None
     journey: Id | None = None
@@ -74,6 +84,15 @@ class JourneyStep(Part):
             raise ValueError("is another `journey`, whose steps have actions and tools; leave these out here")
         return self
 
+    def describe(self) -> str:
+        """Return the step as a line: its id, when it is taken, and what the agent does in it."""
+        parts = [self.id]
+        if self.after:
+            parts.append(f"after {f' {_JOIN_WORDS[self.requires]} '.join(self.after)}")
+        if self.condition is not None:
+            parts.append(f"when {describe_condition(self.condition)}")
+        return f"{', '.join(parts)}: {self.action or f'the journey {self.journey}'}"
+
 
 class Journey(Part):
     """A flow of steps, such as returning an item; it goes on over many turns.
@@ -84,6 +103,7 @@ class Journey(Part):
             another journey, while that step is open.
         steps: Its steps. It is done once one of the last ones is.
         give_up: When the journey ends unfinished, in words: "the customer wants to keep the item".
+        sensitive_to_tools: Whether a tool's result could make the condition true, as of a `Guideline`.
 
     Raises:
         SpecError: A value isn't valid for its field.
@@ -93,6 +113,7 @@ class Journey(Part):
     condition: ConditionField = None
     steps: Annotated[tuple[JourneyStep, ...], Field(min_length=1)]
     give_up: Text | None = None
+    sensitive_to_tools: bool | None = None
 
     if TYPE_CHECKING:
 
@@ -102,6 +123,7 @@ class Journey(Part):
             condition: Condition = None,
             steps: Sequence[JourneyStep] = (),
             give_up: str | None = None,
+            sensitive_to_tools: bool | None = None,
         ) -> None: ...
 
     @cached_property
@@ -121,7 +143,7 @@ class Journey(Part):
     def condition_rule(self) -> Guideline:
         """The guideline that is active while the customer is in this journey: an observation."""
         condition = self.condition or f"the journey {self.id} is under way"
-        return Guideline(condition, id=self.id, always_judge=True)
+        return Guideline(condition, id=self.id, always_judge=True, sensitive_to_tools=self.sensitive_to_tools)
 
     @cached_property
     def step_rules(self) -> Mapping[str, Guideline]:
@@ -135,7 +157,7 @@ class Journey(Part):
     def _make_step_rule(self, step: JourneyStep) -> Guideline:
         condition = self.condition_rule.condition_text or ""
         if step.condition is not None:
-            condition += f", and {Guideline(step.condition, id=step.id).condition_text}"
+            condition += f", and {describe_condition(step.condition)}"
         return Guideline(
             condition,
             step.action,
@@ -144,6 +166,24 @@ class Journey(Part):
             depends_on=(self.id,),
             continuous=False,
         )
+
+    @property
+    def rule_ids(self) -> tuple[str, ...]:
+        """The ids of the guidelines that the journey makes."""
+        step_ids = [make_rule_id(self.id, step.id) for step in self.steps if step.journey is None]
+        return (self.id, *step_ids)
+
+    def describe(self) -> str:
+        """Return the journey as an entry of a list, for a prompt without a matcher."""
+        if self.condition is None:
+            title = f"the journey {self.id}"
+        else:
+            title = f"when {describe_condition(self.condition)}, go through the journey {self.id}"
+        lines = [f"- {title}:"]
+        lines.extend(f"  - {step.describe()}" for step in self.steps)
+        if self.give_up:
+            lines.append(f"  It ends when {self.give_up}.")
+        return "\n".join(lines)
 
     def find_later_steps(self, id: str) -> set[str]:
         """Return the ids of all steps after a step, directly or by way of others."""

@@ -23,11 +23,12 @@ from arq_graph.agent.consistency import (
     NAMED_PARTS,
     find_draft_problems,
     find_repeated_names,
+    find_rule_problems,
     find_wrong_confirmations,
 )
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
-from arq_graph.agent.journey import Journey, find_journey_problems
+from arq_graph.agent.journey import Journey
 from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.part import Part, Text
@@ -120,8 +121,8 @@ class Agent(Part):
     @model_validator(mode="after")
     def _is_consistent(self, info: ValidationInfo) -> Self:
         self._file = info.context.path if info.context else None
-        problems = list(find_journey_problems(self.journeys)) or list(self._find_duplicates())
-        problems.extend(self.relations.find_problems())
+        problems = list(find_rule_problems(self.guidelines, self.journeys))
+        problems.extend(self._find_duplicates())
         questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
         problems.extend(find_wrong_confirmations(questions, self.toolbox))
         variables = [variable.name for variable in self.variables]
@@ -131,18 +132,9 @@ class Agent(Part):
         return self
 
     def _find_duplicates(self) -> Iterator[Problem]:
-        for field, key in {"guidelines": "id", **NAMED_PARTS}.items():
+        for field, key in NAMED_PARTS.items():
             names = [getattr(part, key) for part in getattr(self, field)]
             yield from find_repeated_names(field, key, names)
-        ids = [guideline.id for guideline in self.guidelines]
-        for position, journey in enumerate(self.journeys):
-            for rule in (journey.condition_rule, *journey.step_rules.values()):
-                if rule.id in ids:
-                    problem = (
-                        f"makes a guideline of the id {rule.id!r}, which there is already; choose another id"
-                    )
-                    yield ("journeys", position, "id"), problem
-                ids.append(rule.id)
         for place, tool in self._list_tools():
             if get_function(tool) != get_function(self.toolbox[tool.name]):
                 yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
@@ -238,13 +230,14 @@ class Agent(Part):
         return by_id[id]
 
     def describe_instructions(self) -> str:
-        """Return the profile and the guidelines as a text, for a prompt without a matcher."""
+        """Return the profile, the guidelines and the journeys as a text, for a prompt without a matcher."""
         lines = [self.profile, ""]
-        for guideline in self.rules:
+        for guideline in self.guidelines:
             if guideline.action is None:
                 continue
             condition = f"when {guideline.condition_text}" if guideline.condition else "always"
             lines.append(f"- {condition}: {guideline.action}")
+        lines.extend(journey.describe() for journey in self.journeys)
         return "\n".join(lines).strip()
 
     def replace(self, **changes: object) -> Self:
@@ -271,8 +264,7 @@ class Agent(Part):
             return agent
         from arq_graph.agent.preparation import apply_answers, read_answers
 
-        guidelines = apply_answers(agent.guidelines, read_answers(answers_path))
-        return agent.replace(guidelines=guidelines)
+        return agent._take_properties(apply_answers(agent.judged_rules, read_answers(answers_path)))
 
     def prepare(self, model: ChatModelLike) -> Self:
         """Ask a model once, before any conversation, what the matcher would otherwise ask every turn.
@@ -295,7 +287,18 @@ class Agent(Part):
         from arq_graph.agent.preparation import prepare_guidelines
 
         answers_path = get_answers_path(self.file) if self.file else None
-        return self.replace(guidelines=prepare_guidelines(self.guidelines, model, answers_path))
+        return self._take_properties(prepare_guidelines(self.judged_rules, model, answers_path))
+
+    def _take_properties(self, rules: Sequence[Guideline]) -> Self:
+        """Return a copy with the static properties of these guidelines, in which conditions of journeys count, too."""
+        by_id = {rule.id: rule for rule in rules}
+        journeys: list[Journey] = []
+        for journey in self.journeys:
+            if journey.id in by_id:
+                journey = journey.replace(sensitive_to_tools=by_id[journey.id].sensitive_to_tools)
+            journeys.append(journey)
+        guidelines = [by_id[guideline.id] for guideline in self.guidelines]
+        return self.replace(guidelines=guidelines, journeys=journeys)
 
 
 def get_answers_path(file: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from langchain_core.tools import BaseTool
@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from typer import Argument
 
 from arq_graph.agent.guideline import Guideline
+from arq_graph.agent.journey import Journey
 from arq_graph.agent.preparation import needs_preparation
 from arq_graph.agent.reply import Reply
 from arq_graph.agent.spec import Agent, get_answers_path
@@ -60,6 +61,7 @@ def check(agent: options.AgentFile) -> None:
     show(spec.name, style="bold")
     show(spec.profile.strip(), style="dim")
     _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
+    _show_section("Journeys", {journey.id: _journey_lines(journey) for journey in spec.journeys})
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})
@@ -77,13 +79,26 @@ def check(agent: options.AgentFile) -> None:
                 f"confirm.{name}: `reply` names no answer that counts as a yes, so the customer isn't told how to "
                 "agree: name one, such as 'yes', or list the one that it names under `yes`"
             )
-    unprepared = sum(map(needs_preparation, spec.guidelines))
+    for journey in spec.journeys:
+        _warn_of_available_tools(journey, spec.always_available)
+    unprepared = sum(map(needs_preparation, spec.judged_rules))
     if unprepared:
         warn(
-            f"{unprepared} of {len(spec.guidelines)} guidelines are unprepared: what never changes about them is asked "
-            f"again in every turn; `arq-graph prepare {agent}` asks it once"
+            f"{unprepared} of {len(spec.judged_rules)} guidelines are unprepared: what never changes about them is "
+            f"asked again in every turn; `arq-graph prepare {agent}` asks it once"
         )
     show(f"{agent} can be run.", style="green")
+
+
+def _warn_of_available_tools(journey: Journey, always_available: Container[str]) -> None:
+    """Warn of tools that can be called before their step is open, which then doesn't count for the step."""
+    for step in journey.steps:
+        for name in map(get_tool_name, step.tools):
+            if name in always_available:
+                warn(
+                    f"journeys: the step {step.id!r} of {journey.id!r} unlocks {name}, but it is always available, so "
+                    "that it may be called before its turn; remove it from the agent's `tools`"
+                )
 
 
 def _warn_of_unstable_values(tool: ToolSchema) -> None:
@@ -133,16 +148,14 @@ def prepare(
     chat_model = model_choice.chat_model()
     with StepDisplay().show("asking about the guidelines"):
         prepared = spec.prepare(chat_model)
-    open_ids = {guideline.id for guideline in spec.guidelines if needs_preparation(guideline)}
-    count = len(spec.guidelines)
+    open_ids = {guideline.id for guideline in spec.judged_rules if needs_preparation(guideline)}
+    count = len(spec.judged_rules)
     if not open_ids:
         show(f"Nothing was left to ask: all {count} guidelines are prepared.")
         return
-    for guideline in prepared.guidelines:
+    for guideline in prepared.judged_rules:
         if guideline.id in open_ids:
-            trigger = "a tool's result can" if guideline.sensitive_to_tools else "no tool's result can"
-            description = f"  {_describe_repetition(guideline)}; {trigger} call for it"
-            show(join_parts(safe_text(guideline.id, "cyan"), description))
+            show(join_parts(safe_text(guideline.id, "cyan"), f"  {_describe_properties(guideline)}"))
     file = get_answers_path(prepared.file or agent)
     show(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}.")
 
@@ -173,11 +186,32 @@ def _describe_repetition(guideline: Guideline) -> str:
     return "kept up" if guideline.continuous else "done once"
 
 
+def _describe_properties(guideline: Guideline) -> str:
+    trigger = "a tool's result can" if guideline.sensitive_to_tools else "no tool's result can"
+    if guideline.action is None:
+        return f"{trigger} call for it"
+    return f"{_describe_repetition(guideline)}; {trigger} call for it"
+
+
 def _guideline_lines(guideline: Guideline) -> list[RenderableType]:
     lines: list[RenderableType] = [guideline_text(guideline.condition_text, guideline.action)]
     remarks = " · ".join(_guideline_remarks(guideline))
     if remarks:
         lines.append(safe_text(remarks, "dim"))
+    return lines
+
+
+def _journey_lines(journey: Journey) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    if journey.condition is not None:
+        lines.append(guideline_text(journey.condition_rule.condition_text))
+    for step in journey.steps:
+        line = safe_text(step.describe())
+        if step.tools:
+            line.append_text(safe_text(f" · calls {', '.join(map(get_tool_name, step.tools))}", "dim"))
+        lines.append(line)
+    if journey.give_up:
+        lines.append(safe_text(f"ends when {journey.give_up}", "dim"))
     return lines
 
 

@@ -29,6 +29,39 @@ def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     assert "can be run" in result.out
 
 
+JOURNEY = """
+journeys:
+- id: return
+  condition: the customer wants to return an item
+  give_up: the customer wants to keep it
+  steps:
+  - {id: order, action: ask which order it is, tools: [desk:get_order]}
+  - {id: refund, action: offer a refund, condition: it is broken, after: order}
+"""
+
+
+def test_check_shows_each_journey_with_its_steps(cli, shop):
+    shop.write_text(shop.read_text() + JOURNEY)
+    result = cli("check", shop)
+    assert "Journeys (1)" in result.out
+    assert "return when the customer wants to return an item" in result.words
+    assert "order: ask which order it is · calls get_order" in result.words
+    assert "refund, after order, when it is broken: offer a refund" in result.words
+    assert "ends when the customer wants to keep it" in result.words
+    assert "for look-up, return-order" in result.words
+    assert (
+        "3 of 4 guidelines are unprepared" in result.words
+    )  # what the journey is for is judged every turn, too
+    assert "always available" not in result.words
+
+
+def test_check_warns_of_a_tool_that_does_not_wait_for_its_step(cli, shop):
+    shop.write_text(shop.read_text() + JOURNEY + "tools: [desk:get_order]\n")
+    result = cli("check", shop)
+    assert result.code == 0
+    assert "the step 'order' of 'return' unlocks get_order, but it is always available" in result.words
+
+
 def test_check_names_file_and_line_of_a_mistake(cli, shop):
     shop.write_text(shop.read_text().replace("desk:get_order", "desk:get_ordre"))
     result = cli("check", shop)
