@@ -37,7 +37,7 @@ from arq_graph.agent.reply import Composition, Reply, find_wrong_replies
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.takeover import HANDED_OVER
 from arq_graph.agent.terms import Term, Variable
-from arq_graph.agent.tools import ToolLike, get_function
+from arq_graph.agent.tools import ToolLike, get_function, replace_tools
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 
@@ -228,6 +228,22 @@ class Agent(Part):
         if id not in by_id:
             raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{suggestion(id, by_id)}")
         return by_id[id]
+
+    def get_journey(self, id: str) -> Journey:
+        """Return the journey with that id.
+
+        Raises:
+            SpecError: No journey has that id.
+        """
+        by_id = {journey.id: journey for journey in self.journeys}
+        if id not in by_id:
+            raise SpecError(f"agent {self.name!r} has no journey of id {id!r}{suggestion(id, by_id)}")
+        return by_id[id]
+
+    def replace_tools(self, tools: Mapping[str, BaseTool]) -> Self:
+        """Return a copy in which tools, by their names, take the place of others wherever these are listed."""
+        agent: Self = replace_tools(self, tools)
+        return agent
 
     def describe_instructions(self) -> str:
         """Return the profile, the guidelines and the journeys as a text, for a prompt without a matcher."""

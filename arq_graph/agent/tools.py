@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from arq_graph.agent.json_schema import find_schema_flaw, flatten_schema
+from arq_graph.agent.part import Part
 from arq_graph.agent.tool_model import find_overwritten_names, get_tool_model
 from arq_graph.errors import SpecError
 
@@ -22,6 +23,25 @@ _NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")  # those of MCP
 # By function, its description when the tool was made, and the tool. Agents that are read from one file share their
 # functions, and worlds of one class their methods, so that each schema is made once.
 _TOOLS: WeakKeyDictionary[Callable[..., Any], tuple[object, StructuredTool]] = WeakKeyDictionary()
+
+
+def replace_tools(value: Any, tools: Mapping[str, BaseTool]) -> Any:
+    """Return a part of a specification with other tools of the same names in it, at any depth."""
+    if isinstance(value, BaseTool):
+        return tools.get(value.name, value)
+    if isinstance(value, tuple):
+        items = tuple(replace_tools(item, tools) for item in value)
+        has_changed = any(new is not old for new, old in zip(items, value, strict=True))
+        return items if has_changed else value
+    if not isinstance(value, Part):
+        return value
+    changes: dict[str, Any] = {}
+    for name in value.model_fields_set:
+        old = getattr(value, name)
+        new = replace_tools(old, tools)
+        if new is not old:
+            changes[name] = new
+    return value.replace(**changes) if changes else value
 
 
 def is_reserved_name(name: str) -> bool:

@@ -206,21 +206,16 @@ class Scenario(ScenarioFields):
         """Return the agent with the tools of a world; without a world, and in an `Environment`, the agent as it is."""
         if self.agent is None or world is None:
             return self.agent
-        toolbox = dict(self.agent.toolbox)
-        world_tools = [name for name in toolbox if hasattr(world, name)]
-        if not world_tools:
-            if isinstance(world, Environment):
-                return self.agent
-            raise self._make_useless_world_error(self.agent, world)
-        for name in world_tools:
-            tool = self._make_world_tool(getattr(world, name))
-            toolbox[name] = tool.model_copy(update={"name": name})
-        guidelines = []
-        for guideline in self.agent.guidelines:
-            guideline_tools = [toolbox[tool.name] for tool in guideline.tools]
-            guidelines.append(guideline.replace(tools=guideline_tools))
-        tools = [toolbox[tool.name] for tool in self.agent.tools]
-        return self.agent.replace(guidelines=guidelines, tools=tools)
+        tools: dict[str, BaseTool] = {}
+        for name in self.agent.toolbox:
+            if hasattr(world, name):
+                tool = self._make_world_tool(getattr(world, name))
+                tools[name] = tool.model_copy(update={"name": name})
+        if tools:
+            return self.agent.replace_tools(tools)
+        if isinstance(world, Environment):
+            return self.agent
+        raise self._make_useless_world_error(self.agent, world)
 
     def _require_measure(self) -> None:
         if self.milestones is not None and self.expect is not None:

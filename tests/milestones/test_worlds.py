@@ -8,7 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones import Suite, evaluate
+from arq_graph.milestones import MilestoneGraph, Suite, evaluate
+from tests.journeys.returns import make_shop
 from tests.milestones.evaluated import Answers, deed, shop_agent, suite, talker
 
 
@@ -43,6 +44,31 @@ def test_a_world_takes_arguments_and_reports_its_outcome(tmp_path: Path):
     (tmp_path / "suite.yaml").write_text(suite.replace("wanted:", "wonted:"))
     with pytest.raises(SpecError, match="takes the given arguments: missing a required argument: 'wanted'"):
         Suite.from_yaml(tmp_path / "suite.yaml")
+
+
+def test_the_tools_of_a_journeys_steps_are_those_of_the_world():
+    class Shop:
+        def get_order(self, order_id: str) -> str:
+            """Look up an order.
+
+            Args:
+                order_id: Its number.
+            """
+            return f"{order_id} of this world"
+
+    looked_up: list[str] = []
+
+    def arm(scenario: Any, agent: Any, model: Any) -> Any:
+        tool = agent.journeys[0].by_id["order"].tools[0]
+        looked_up.append(tool.invoke({"order_id": "A-1"}))
+        assert agent.grants["get_order"] == ("return-order",)
+        return Answers(talker)
+
+    evaluate(
+        suite(agent=make_shop(), world=Shop, milestones=MilestoneGraph.from_actions([{"name": "get_order"}])),
+        {"made": arm},
+    )
+    assert looked_up == ["A-1 of this world"]
 
 
 def test_an_outcome_that_waits_does_not_hold_up_the_other_conversations():
