@@ -21,7 +21,7 @@ _NOTE = (
 def find_current_summary(
     summaries: Sequence[HistorySummary], conversation: Conversation
 ) -> HistorySummary | None:
-    """Return the newest of an agent's summaries; None if there is none, or if it is of another history."""
+    """Return the newest of an agent's summaries; None if there isn't one, or if it is of another history."""
     if not summaries:
         return None
     summary = summaries[-1]
@@ -38,7 +38,7 @@ def find_current_summary(
 
 
 def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSummary:
-    """Return the section that replaces the covered lines, with the ids that it cites."""
+    """Return the section of a prompt that stands for the covered lines, with the ids that it cites."""
     speakers: dict[str, str] = {}
     kept_lines: list[Any] = []
     for index, line in enumerate(conversation.lines[: summary.line_count]):
@@ -49,7 +49,7 @@ def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSu
     points: list[dict[str, Any]] = []
     cited_ids = set(summary.kept_lines).union(summary.values)
     for point in summary.points:
-        # Whoever wrote the text, code tells whose words it rests on.
+        # A model wrote the text. Whose words it rests on, code says: a claim of the customer's isn't a result.
         said_by = dict.fromkeys(speakers[id] for id in point.sources if id in speakers)
         points.append({"from": list(said_by), "text": point.text, "sources": point.sources})
         cited_ids.update(point.sources)

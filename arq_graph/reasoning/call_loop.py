@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ask(Generic[T]):
-    """An ask under way: its place among the others, its steps, and the config of its calls."""
+    """An ask under way: its steps, the config of its calls, and the index of its result among those of all asks."""
 
     index: int
     steps: Requests[T]
@@ -32,40 +32,40 @@ class CallLoop(Generic[T]):
     """Makes the requests of several asks at the same time, and continues each ask when its request has ended.
 
     Args:
-        begin_ask: Functions that begin an ask, and return its steps and the config of its calls.
-        limit: How many asks are under way at the same time.
+        starts: A function for each ask, which begins it and returns its steps and the config of its calls.
+        limit: How many asks may be under way at the same time; 1 or more.
     """
 
     def __init__(
-        self, begin_ask: Sequence[Callable[[], tuple[Requests[T], RunnableConfig]]], limit: int
+        self, starts: Sequence[Callable[[], tuple[Requests[T], RunnableConfig]]], limit: int
     ) -> None:
-        self._begin_ask = begin_ask
+        self._starts = starts
         self._limit = limit
         self._results: dict[int, T | ReasoningError] = {}
-        self._open: dict[int, tuple[Ask[T], OpenRequest]] = {}
+        self._open: dict[int, tuple[Ask[T], OpenRequest]] = {}  # by the number of the request
         self._request_numbers = count()
         self._ended: SimpleQueue[int] = SimpleQueue()
 
     def run(self) -> list[T | ReasoningError]:
         """Return the result of each ask, or the error that it ended with; errors of other kinds are raised."""
-        waiting = deque(enumerate(self._begin_ask))
+        waiting = deque(enumerate(self._starts))
         try:
             while waiting or self._open:
                 while waiting and len(self._open) < self._limit:
-                    index, begin_ask = waiting.popleft()
-                    ask = Ask(index, *begin_ask())
-                    self._continue(ask, partial(next, ask.steps))
+                    index, start = waiting.popleft()
+                    steps, config = start()
+                    self._continue(Ask(index, steps, config), partial(next, steps))
                 for number in self._wait():
                     self._receive(number)
         finally:
-            # After Ctrl-C nobody waits for requests that are still under way.
+            # Some are left after an error or Ctrl-C; nobody waits for them any more.
             for ask, request in self._open.values():
                 request.close()
                 ask.steps.close()
-        return [self._results[index] for index in range(len(self._begin_ask))]
+        return [self._results[index] for index in range(len(self._starts))]
 
     def _wait(self) -> list[int]:
-        """Wait until a request has ended or its time is up; return the numbers of such requests."""
+        """Wait until a request has ended, or the time of one is up; return the numbers of these requests."""
         if not self._open:
             return []
         first_deadline = min(request.call.deadline for _, request in self._open.values())

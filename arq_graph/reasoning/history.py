@@ -35,7 +35,7 @@ class Line(NamedTuple):
         speaker: The author of the message.
         message: The message itself.
         text: Its text.
-        call: The call that a tool result answers; without it in the messages, its tool alone, if that is known.
+        call: The call that a tool result answers; if the messages don't have it, its tool alone, where that is known.
         attachments: Complete images as LangChain's standard blocks, and the kinds of all other attachments.
         earlier_images: How many images the lines before it have.
     """
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 
 class History:
-    """Messages and their lines. Neither may change, so that any number of views can share them.
+    """The messages of a thread and their lines. Neither ever changes, so that any number of views can share them.
 
     Args:
         messages: The messages of a thread.
@@ -91,10 +91,10 @@ class History:
         return len(self._unanswered) > 0
 
     def extend(self, messages: Sequence[BaseMessage]) -> History | None:
-        """Return the history of messages that begin with these ones, numbering only the others; None if they don't."""
+        """Return the history of these messages, if they begin with its own; only the others are numbered. Else None."""
         count = len(self.messages)
         is_continued = count <= len(messages) and all(map(is_, self.messages, messages))
-        # Whoever was given a message may have changed it in its place.
+        # A node may have changed the content of a message in place.
         if not is_continued or self._contents != [message.content for message in messages[:count]]:
             return None
         if count == len(messages):
@@ -102,7 +102,8 @@ class History:
         extended = copy(self)
         extended._contents = self._contents.copy()
         extended._unanswered = self._unanswered.copy()
-        extended._texts = {key: texts.copy() for key, texts in self._texts.items()}
+        # Another thread may render lines at the same time.
+        extended._texts = {key: texts.copy() for key, texts in self._texts.copy().items()}
         extended._hashes = self._hashes.copy()
         extended._read(messages[count:])
         return extended
@@ -112,7 +113,7 @@ class History:
 
         Args:
             indices: The indices of the lines.
-            max_length: Characters of a message; of a longer one only the beginning and the end are shown.
+            max_length: The most characters of a message; of a longer one only the beginning and the end are shown.
             shows_images: Whether the model takes images; if not, they are named like other attachments.
         """
         texts = self._texts.setdefault((max_length, shows_images), {})
@@ -122,7 +123,7 @@ class History:
         return texts
 
     def hash_lines(self, count: int) -> str:
-        """Return a hash of the speakers and words of the first lines, whatever ids their messages have."""
+        """Return a hash of the speakers and texts of the first lines; the ids of their messages don't matter."""
         if count not in self._hashes:
             digest = blake2b(digest_size=16)
             for line in self.lines[:count]:
@@ -234,7 +235,7 @@ def _get_standard_blocks(message: BaseMessage, content: list[Any]) -> list[Mappi
         message = message.model_copy(update={"content": content})
     try:
         return list(message.content_blocks)
-    except Exception:  # LangChain fails on blocks that lack what they need, and anybody may write those
+    except Exception:  # LangChain fails on malformed blocks, which a client may send
         blocks = [block for block in content if isinstance(block, dict)]
         return [{"type": "non_standard", "value": block} for block in blocks if block.get("type") != "text"]
 

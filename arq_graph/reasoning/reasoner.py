@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.errors import InputError, ReasoningError, require_count
 from arq_graph.models.resolve import BoundModel, ChatModelLike, ModelRunnable, make_chat_model, unwrap_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings, make_call_config
@@ -182,6 +182,9 @@ class Reasoner:
         Returns:
             For each question, in order, its answer, or the error that its ask ended with. Errors of other
             kinds are raised.
+
+        Raises:
+            InputError: `max_concurrency` isn't a whole number, or is negative.
         """
         return ask_together([(self, question) for question in questions], config)
 
@@ -205,8 +208,8 @@ def ask_together(
         asking = Asking(question, transports[reasoner], reasoner.settings, call_config)
         return asking.steps(), asking.config
 
-    limit = (config or {}).get("max_concurrency") or _MAX_THREADS
-    return CallLoop([partial(begin_ask, *assignment) for assignment in assignments], limit).run()
+    starts = [partial(begin_ask, *assignment) for assignment in assignments]
+    return CallLoop(starts, _get_max_concurrency(config) or _MAX_THREADS).run()
 
 
 async def aask_together(
@@ -215,7 +218,7 @@ async def aask_together(
     """Ask the questions of several reasoners at the same time, without blocking."""
     transports = _make_transports_of_run(assignments, config)
     call_config = make_call_config(config)
-    limit = asyncio.Semaphore((config or {}).get("max_concurrency") or len(assignments) or 1)
+    limit = asyncio.Semaphore(_get_max_concurrency(config) or len(assignments) or 1)
 
     async def ask(reasoner: Reasoner, question: Question[Any]) -> Answer[Any] | ReasoningError:
         async with limit:
@@ -233,6 +236,12 @@ async def aask_together(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _get_max_concurrency(config: RunnableConfig | None) -> int | None:
+    """Return how many asks of a run may be under way at the same time; None if its config doesn't say."""
+    limit = (config or {}).get("max_concurrency")
+    return require_count("max_concurrency", limit) if limit else None
 
 
 def _make_transports_of_run(

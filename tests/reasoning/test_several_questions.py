@@ -36,6 +36,15 @@ async def test_max_concurrency_limits_how_many_are_asked_at_the_same_time(config
     assert max(counts) == width
 
 
+async def test_a_limit_below_one_is_refused():
+    reasoner = make_reasoner(script_model(GOOD))
+    for config in ({"max_concurrency": -1}, {"max_concurrency": "4"}):
+        with pytest.raises(errors.InputError, match="max_concurrency must be a whole number from 1 on"):
+            reasoner.ask_all(make_questions("a"), config=config)
+        with pytest.raises(errors.InputError, match="max_concurrency must be a whole number from 1 on"):
+            await reasoner.aask_all(make_questions("a"), config=config)
+
+
 async def test_answers_and_errors_stand_in_the_order_of_the_questions():
     tenant = ContextVar("tenant", default="nobody")
     tenant.set("ours")
