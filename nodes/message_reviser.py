@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
+from arq_graph.agent.braces import is_used_in
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Revision
+from arq_graph.agent.state import Revision, UsedReply
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, require_choice
 from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.message_schema import MessageBlueprint
@@ -87,8 +88,7 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
         for entry in sections["active_guidelines"] + sections["insights"]:
             citable_ids.append(entry["id"])
         references = collect_references(self.agent, context.state, citable_ids)
-        fallback = "" if context.pending else self.agent.fallback
-        return _MessageReview(context, self.extra_revisions > 0, references, fallback, self.on_unsatisfied)
+        return _MessageReview(context, self.extra_revisions > 0, references, self.agent, self.on_unsatisfied)
 
 
 class _MessageReview(ReplyReview):
@@ -99,12 +99,13 @@ class _MessageReview(ReplyReview):
         context: ReplyContext,
         may_revise: bool,
         references: PromptReferences,
-        fallback: str,
+        agent: Agent,
         on_unsatisfied: OnUnsatisfied,
     ) -> None:
         super().__init__(context, may_revise)
         self._references = references
-        self._fallback = fallback
+        self._replies = agent.replies if agent.composition == "prefer" else ()
+        self._fallback = "" if context.pending else agent.fallback
         self._on_unsatisfied = on_unsatisfied
 
     def check(self, answer: MessageBlueprint) -> list[Complaint]:
@@ -117,11 +118,17 @@ class _MessageReview(ReplyReview):
 
     def read_candidate(self, answer: MessageBlueprint) -> Revision:
         """Return the candidate in an answer, without violations."""
+        content = self._get_content(answer)
+        used: list[UsedReply] = []
+        for reply in self._replies:
+            if any(is_used_in(text, content) for text in reply.texts.values()):
+                used.append(UsedReply(reply=reply.id))
         return Revision(
             turn=self.context.state.turn_id,
-            content=self._get_content(answer),
+            content=content,
             followed=tuple(answer.revisions[-1].followed),
             cited=find_cited_passages(answer, self._references),
+            replies=tuple(used),
         )
 
     def choose_substitute(self, error: ReasoningError | None) -> Revision:

@@ -26,3 +26,14 @@ def fill_fields(template: str, values: Mapping[str, str]) -> str:
         if name is not None:
             parts.append(values[name])
     return "".join(parts)
+
+
+def is_used_in(template: str, text: str) -> bool:
+    """Return True if a text has all that stands around a template's fields, in order; False if nothing does."""
+    end = 0
+    for literal, *_ in Formatter().parse(template):
+        start = text.find(literal.strip(), end)
+        if start < 0:
+            return False
+        end = start + len(literal.strip())
+    return end > 0

@@ -139,7 +139,7 @@ class Revision(Record):
     """A candidate reply with its violations, each of which begins with the query that failed (5.1.3).
 
     `cited` are the ids of the passages that it cites; the modes without queries don't ask for sources.
-    `replies` are the canned replies that it consists of or, with violations, those that the model chose.
+    `replies` are the canned replies in it; of a choice that can't be sent, with the values that the model gave.
     """
 
     content: str

@@ -151,7 +151,8 @@ def _find_numbers(asked: Prompt) -> Any:
 
 def make_endpoint_handler(model: BaseChatModel) -> Callable[[Request], Reply]:
     """Return the answers of an endpoint that serves this model."""
-    modules = {"GuidelineBatch": "matcher", "ToolBatch": "tools", "MessageBlueprint": "message"}
+    modules = {"GuidelineBatch": "matcher", "ToolBatch": "tools"}
+    modules |= {"MessageBlueprint": "message", "ReplyChoice": "message"}
 
     def answer(request: Request) -> Reply:
         name = request.body["response_format"]["json_schema"]["name"]

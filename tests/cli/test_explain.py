@@ -104,3 +104,22 @@ def test_it_shows_what_was_found_and_what_the_reply_cites(served, cli, shop):
     assert "Knowledge: 2 passages found" in result.out
     assert "S1 cited: Oil the chain." in result.out
     assert "S2: Ring the bell." in result.out
+
+
+def test_prepared_replies_are_named_with_the_sources_of_their_values(served, cli, shop):
+    replies = """
+replies:
+- {id: status, text: "It is {status}.", fields: {status: {result: get_order.status}}}
+- {id: other, text: We will call you., otherwise: true}
+composition: strict
+"""
+    shop.write_text(shop.read_text() + replies)
+    value = {"field": "status", "value": "in the workshop", "source": "T1"}
+    chosen = {"replies": [{"reply": "status", "values": [value]}], "is_every_reply_right": True}
+    served("run", shop, "-c", "-", stdin="Where is B-1?", reply=chosen)
+    result = cli("explain")
+    assert "It is in the workshop." in result.out
+    assert "reply status · status from T1" in result.out
+    checked = cli("check", shop)
+    assert "Replies, strict (2)" in checked.out
+    assert "status: text from get_order.status" in checked.out
