@@ -119,7 +119,7 @@ def test_all_that_the_customer_wrote_since_the_last_reply_is_checked() -> None:
         ({"flagged": True}, False, True),
         (ZeroDivisionError("no service"), False, True),
     ],
-    ids=str,
+    ids=["true", "false", "result", "dict", "none", "text", "message", "another dict", "error"],
 )
 def test_what_a_check_may_return(runs: Any, recwarn: Any, answer: Any, passes: bool, is_error: bool) -> None:
     def check(_: str) -> Any:
@@ -253,7 +253,7 @@ def test_a_file_names_the_functions_of_its_checks(tmp_path: Path) -> None:
         (3, r"must be a function, a Runnable or \"module:function\", but is 3"),
         (lambda text, state: True, r"can't be called with the text alone.*write it as"),
     ],
-    ids=str,
+    ids=["no module", "no function", "two parameters"],
 )
 def test_a_check_that_cannot_be_used_is_reported_when_the_agent_is_made(by: Any, problem: str) -> None:
     check: dict[str, Any] = {"on": "input", "by": by}
