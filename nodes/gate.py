@@ -16,6 +16,7 @@ from arq_graph.nodes.journey_run import find_calls_of_open_steps
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import ToolRules
 from arq_graph.nodes.state_view import StateView
+from arq_graph.nodes.takeover import is_hand_over
 from arq_graph.nodes.tool_arguments import Problem, ToolSchema
 from arq_graph.nodes.turn_records import select_verdicts
 from arq_graph.reasoning.history import Line
@@ -121,6 +122,8 @@ class Gate:
         )
         if refusal:
             return self.make_check(tool, "declined", arguments, refusal)
+        if is_hand_over(self.agent, tool.name):
+            doubt = ""  # its reason is in the agent's own words, for a colleague
         if tool.name in self.agent.confirm or doubt:
             arguments, problems = tool.complete(arguments)
             if problems:

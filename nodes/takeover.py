@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 
+from arq_graph.agent.journey_progress import JourneyProgress
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.takeover import Takeover, TakeoverSummary, hand_over
 from arq_graph.agent.tools import get_function
@@ -162,8 +163,21 @@ def summarize_for_colleague(agent: Agent, state: StateView) -> TakeoverSummary:
         done=tuple(done[-_MAX_CALLS:]),
         agreed=tuple(agreed[-_MAX_CALLS:]),
         open_question=answered.agreement.question if answered and is_open else None,
+        journeys=tuple(_describe_journeys(state)),
         last_messages=tuple(last_messages[-_MAX_LAST_MESSAGES:]),
     )
+
+
+def _describe_journeys(state: StateView) -> Iterator[str]:
+    """Yield how far each journey is: `return (active): done order, reason; open refund`."""
+    progress = state.read_record("journeys", JourneyProgress)
+    for journey in progress.journeys if progress else ():
+        parts: list[str] = []
+        for kind in ("done", "open"):
+            steps = [step.step for step in journey.steps if step.state == kind]
+            if steps:
+                parts.append(f"{kind} {', '.join(steps)}")
+        yield f"{journey.journey} ({journey.state}): {'; '.join(parts) or 'no step is open'}"
 
 
 def _describe_call(line: Line) -> str:

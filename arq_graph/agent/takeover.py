@@ -7,7 +7,7 @@ from arq_graph.agent.record import RecordPart
 HANDED_OVER = "I'm handing you over to a colleague, who will answer you here."
 
 
-def hand_over(reason: str) -> str:
+def hand_over(reason: str = "") -> str:
     """Hand the conversation over to a person, who answers the customer from then on.
 
     Args:

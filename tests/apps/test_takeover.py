@@ -23,6 +23,7 @@ from arq_graph.nodes import colleague_message, events
 from tests.apps.desk import make_input, make_thread
 from tests.apps.test_checks import APPS, get_texts
 from tests.brain import act, brain, get_prompts, say
+from tests.journeys.returns import Talk, make_shop
 from tests.order_tools import A1, cancel, get_order
 
 LOOK_UP = Guideline("they ask about an order", "look it up", tools=[get_order])
@@ -262,3 +263,15 @@ def test_a_takeover_of_another_form_is_an_error() -> None:
     conversation.update(takeover={"who": "Ann"})
     with pytest.raises(errors.StateError, match="channel 'takeover' must hold a takeover such as"):
         conversation.say("Hello?")
+
+
+def test_the_summary_says_how_far_each_journey_is() -> None:
+    guideline = Guideline("the customer wants a person", "hand them over", tools=[hand_over])
+    talk = Talk(make_shop(guidelines=[guideline]))
+    talk.call["get_order"] = {"order_id": "A-301"}
+    talk.steps["return-reason"] = {"asks_for_something": True}
+    talk.say("I want to return order A-301.")
+    talk.judge["G1"] = 9
+    talk.call["hand_over"] = REASON
+    talk.say("A person, please.")
+    assert talk.state["takeover"]["summary"]["journeys"] == ["return (active): done order; open reason"]
