@@ -19,22 +19,24 @@ from unicodedata import normalize
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.milestones.values import is_number
 from arq_graph.reasoning.sections import CASED, RANGE_DASHES
 
 _DIGITS = regex.compile(r"\d+")
 _DATE = regex.compile(r"\d{4}-\d{2}-(\d{2})")
 _DASH = regex.compile(RANGE_DASHES)
 # A number, unless it is part of a word ("HAT136" holds no number), or a word; C stands for a digit or letter.
-_NUMBER_OR_WORD = r"(?<!C)\d++(?!C)(?:,\d{3}(?!C))*+(?:\.\d++(?!C))?+|C+"
-_TOKEN = regex.compile(rf"{_NUMBER_OR_WORD.replace('C', CASED)}|(?:(?!{CASED})[^\W_])+")
+_NUMBER_OR_WORD = r"(?<!C)\d++(?!C)(?:,\d{3}(?!C))*+(?:\.\d++(?!C))?+|C+".replace("C", CASED)
+_TOKEN = regex.compile(rf"{_NUMBER_OR_WORD}|(?:(?!{CASED})[^\W_])+")
 _SEPARATORS = regex.compile(r"[\W_]+")
-# The same for ASCII texts, in which no group has to be possessive, by a module that is several times faster.
-_PLAIN_NUMBER_OR_WORD = _NUMBER_OR_WORD.replace("++", "+").replace("*+", "*").replace("?+", "?")
-_ASCII_TOKEN = re.compile(_PLAIN_NUMBER_OR_WORD.replace("C", r"[^\W_]"), re.ASCII)
+# For ASCII texts, Python's own module, which is several times faster with a pattern that begins with a plain set.
+# It finds words, and what begins with a digit together with all that commas and points may join to a number.
+_ASCII_CHUNK = re.compile(r"[a-z0-9](?:(?<=[0-9])[a-z0-9]*(?:[.,][0-9][a-z0-9]*)*|[a-z0-9]*)")
 _ASCII_SEPARATORS = re.compile(_SEPARATORS.pattern, re.ASCII)
 
 # A code such as "A-17 B" is also looked for without separators, if it is too long to arise by chance.
 MIN_SQUEEZED_LENGTH = 6
+_MAX_EXPONENT = 400  # floats end before
 
 
 class Grounding:
@@ -48,7 +50,7 @@ class Grounding:
         self._squeezed = ""
         self._days: set[str] = set()
         # What was given once stays given.
-        self._grounded_texts: set[str] = set()
+        self._grounded_values: set[str | float] = set()
 
     def add_event(self, event: Event) -> None:
         """Add an event of a conversation; only user messages and tool results ground a value."""
@@ -64,31 +66,51 @@ class Grounding:
 
         True, false, null and empty texts are decisions, not facts, and are never marked.
         """
-        return tuple(path for path, value in _iterate_leaves(call.arguments) if not self._is_grounded(value))
+        invented: list[str] = []
+        # No recursion: arguments may be nested deeper than Python's stack.
+        stack: list[tuple[str, Any]] = [("", call.arguments)]
+        while stack:
+            path, value = stack.pop()
+            if isinstance(value, str) or is_number(value):
+                if value in self._grounded_values:
+                    continue
+                if self._is_grounded(value):
+                    self._grounded_values.add(value)
+                else:
+                    invented.append(path)
+            elif isinstance(value, list | tuple):
+                children = [(f"{path}[{index}]", child) for index, child in enumerate(value)]
+                stack.extend(reversed(children))
+            elif isinstance(value, Mapping):
+                prefix = f"{path}." if path else ""
+                children = [(f"{prefix}{key}", child) for key, child in value.items()]
+                stack.extend(reversed(children))
+        return tuple(invented)
 
     def _is_grounded(self, value: str | float) -> bool:
         if not isinstance(value, str):
-            return self._has_words([_normalize_number(str(value))])
-        if value not in self._grounded_texts and all(map(self._is_text_grounded, _DASH.split(value))):
-            self._grounded_texts.add(value)
-        return value in self._grounded_texts
+            return self._has_words(_normalize_number(str(value)))
+        ends = [value] if value.isascii() else _DASH.split(value)
+        return all(map(self._is_text_grounded, ends))
 
     def _is_text_grounded(self, value: str) -> bool:
         text = _fold(value)
-        tokens = _tokenize(text)
-        if not tokens or self._has_words(tokens):
+        words = _extract_words(text)
+        if not words or self._has_words(words):
             return True
+        if len(text) < MIN_SQUEEZED_LENGTH:
+            return False
         if date := _DATE.fullmatch(text):
             return self._has_day(date[1].lstrip("0"))
         squeezed = _squeeze(text)
         is_code = len(squeezed) >= MIN_SQUEEZED_LENGTH and any(map(str.isdigit, squeezed))
         return is_code and self._has_squeezed(squeezed)
 
-    def _has_words(self, tokens: list[str]) -> bool:
+    def _has_words(self, words: str) -> bool:
         """Return whether a text holds these words and numbers, one after the other."""
         for text in self._take_new_texts("words"):
-            self._words += " ".join(_tokenize(text)) + " "
-        return f" {' '.join(tokens)} " in self._words
+            self._words += _extract_words(text) + " "
+        return f" {words} " in self._words
 
     def _has_day(self, day: str) -> bool:
         for text in self._take_new_texts("days"):
@@ -124,32 +146,14 @@ def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]
     return invented_arguments
 
 
-def _iterate_leaves(arguments: Any) -> Iterator[tuple[str, str | float]]:
-    """Yield each text and number in a call's arguments with its path, in their order."""
-    # No recursion: arguments may be nested deeper than Python's stack.
-    stack: list[tuple[str, Any]] = [("", arguments)]
-    while stack:
-        path, value = stack.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, Mapping):
-            prefix = f"{path}." if path else ""
-            children = [(f"{prefix}{key}", child) for key, child in value.items()]
-            stack.extend(reversed(children))
-        elif isinstance(value, list | tuple):
-            children = [(f"{path}[{index}]", child) for index, child in enumerate(value)]
-            stack.extend(reversed(children))
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield path, value
-
-
 def _fold(text: str) -> str:
     return normalize("NFKC", text).casefold()
 
 
-def _tokenize(text: str) -> list[str]:
-    pattern = _ASCII_TOKEN if text.isascii() else _TOKEN
-    return [_normalize_number(token) if token[0].isdigit() else token for token in pattern.findall(text)]
+def _extract_words(text: str) -> str:
+    """Return the words and numbers of a folded text, with a space between them."""
+    pattern = _ASCII_CHUNK if text.isascii() else _TOKEN
+    return " ".join(map(_normalize_chunk, pattern.findall(text)))
 
 
 def _squeeze(text: str) -> str:
@@ -159,8 +163,17 @@ def _squeeze(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def _normalize_chunk(chunk: str) -> str:
+    """Return a word as it is, and each number in what begins with a digit in its normal form."""
+    if not chunk[0].isdigit():
+        return chunk
+    return " ".join(map(_normalize_number, _TOKEN.findall(chunk)))
+
+
 def _normalize_number(text: str) -> str:
     try:
-        return f"{Decimal(text.lstrip('-').replace(',', '')).normalize():f}"
+        number = Decimal(text.lstrip("-").replace(",", ""))
     except InvalidOperation:
         return text
+    # An id such as 12e345678 isn't a number to be written out.
+    return text if abs(number.adjusted()) > _MAX_EXPONENT else f"{number.normalize():f}"

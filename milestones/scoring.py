@@ -133,14 +133,18 @@ class Score:
     @cached_property
     def repeated_calls(self) -> tuple[int, ...]:
         """The calls, by event number, of a tool that was called before with the same arguments."""
-        earlier_calls: set[tuple[str, str]] = set()
-        repeated: list[int] = []
+        calls_by_tool: dict[str, list[tuple[int, Call]]] = {}
         for number, call in self._transcript.enumerate_calls():
-            key = (call.tool, _format_arguments(call))
-            if key in earlier_calls and number > self._transcript.history_length:
-                repeated.append(number)
-            earlier_calls.add(key)
-        return tuple(repeated)
+            calls_by_tool.setdefault(call.tool, []).append((number, call))
+        repeated: list[int] = []
+        for calls in calls_by_tool.values():
+            earlier_arguments: set[str] = set()
+            for number, call in calls if len(calls) > 1 else ():
+                arguments = _format_arguments(call)
+                if arguments in earlier_arguments and number > self._transcript.history_length:
+                    repeated.append(number)
+                earlier_arguments.add(arguments)
+        return tuple(sorted(repeated))
 
     @cached_property
     def invented_arguments(self) -> Mapping[int, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.values import as_text
@@ -16,8 +16,7 @@ MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "
 """The models that may take part in a conversation, as errors and reports name them, by the argument of `evaluate`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A message; `step` is its position in the record: its index from 0, or the record's own step name."""
 
     speaker: Speaker
@@ -25,8 +24,7 @@ class Message:
     step: int | str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A tool call of the agent, or of a user who has tools.
 
     Args:
@@ -58,8 +56,7 @@ class Call:
         return f"{self.tool}({self.arguments_text})"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The result of a tool call.
 
     Args:

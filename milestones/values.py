@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 _SCALAR_TYPES = (str, int, bool)
+_ENCODERS: dict[bool, json.JSONEncoder] = {}
+for _sort_keys in (False, True):
+    _ENCODERS[_sort_keys] = json.JSONEncoder(ensure_ascii=False, default=str, sort_keys=_sort_keys)
 
 
 def is_same_value(value: Any, other: Any) -> bool:
@@ -78,7 +81,7 @@ def as_text(value: Any, *, sort_keys: bool = False) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, default=str, sort_keys=sort_keys)
+        return _ENCODERS[sort_keys].encode(value)
     except TypeError:  # a Python literal may have keys that JSON doesn't allow
         return repr(value)
 

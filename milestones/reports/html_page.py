@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from heapq import heappop, heappush
 from importlib import resources
 from pathlib import Path
@@ -310,12 +309,11 @@ def _list_model_answers(transcript: Transcript) -> list[dict[str, Any]]:
 
 def _describe_event(event: Event) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    for field in fields(event):
-        value = getattr(event, field.name)
+    for name, value in event._asdict().items():
         if isinstance(value, str):
             value = _shorten(value)
-        if value is not None and field.name not in ("id", "step"):
-            described[field.name] = value
+        if value is not None and name not in ("id", "step"):
+            described[name] = value
     if isinstance(event, Call):
         if event.by == "agent":
             del described["by"]

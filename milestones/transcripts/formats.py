@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -97,8 +97,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         try:
             if isinstance(record, InputError):
                 raise record
-            transcript = read_transcript(record, id=str(index))
-            yield replace(transcript, stand_ins=stand_ins, source=file_name, record=index)
+            yield _read_record(record, str(index), stand_ins=stand_ins, source=file_name, record=index)
         except InputError as error:
             place = f"{file_name}: " if file_name else ""
             yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
@@ -179,16 +178,20 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     Raises:
         InputError: The format is not recognized, or the record is broken; the message says what and where.
     """
-    record_format = next((format for format in FORMATS if format.can_read(record)), None)
+    return _read_record(record, id)
+
+
+def _read_record(data: Any, default_id: str, **source: Any) -> Transcript:
+    record_format = next((format for format in FORMATS if format.can_read(data)), None)
     if record_format is None:
-        raise InputError(_describe_unknown_format(record))
-    fields = record_format.read(record)
+        raise InputError(_describe_unknown_format(data))
+    fields = record_format.read(data)
     chat = list(fields.pop("messages"))
     events, instructions = messages.parse_messages(chat)
     record_id = _get_text(fields, "id", "conversation_id", "thread_id")
     return Transcript(
         tuple(events),
-        id=id if record_id is None else record_id,
+        id=default_id if record_id is None else record_id,
         has_own_id=record_id is not None,
         task=_get_text(fields, "task_id"),
         use_case=_get_text(fields, "use_case"),
@@ -196,6 +199,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
         tools=_parse_tools(fields.get("tools")),
         extra=fields,
         history_length=_count_history(chat, fields.get("history")),
+        **source,
     )
 
 

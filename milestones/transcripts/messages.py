@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -46,6 +45,7 @@ _SPEAKERS: dict[str, Any] = {
     "function": "tool",
     "tool_call_result": "tool",
 }
+_parse_json = json.JSONDecoder().decode
 _CALL_IDS = ("tool_call_id", "toolCallId", "call_id")
 _CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
 _BODY_KEYS = ("parts", "content", "message", "text", "refusal")
@@ -143,10 +143,12 @@ class _Parser:
             elif isinstance(part, CallPart):
                 calls.append(_parse_call(part, step, "user" if speaker == "user" else "agent"))
             else:
-                self._add_texts_and_calls(texts, calls, speaker, step)
-                texts, calls = [], []
+                if texts or calls:
+                    self._add_texts_and_calls(texts, calls, speaker, step)
+                    texts, calls = [], []
                 self._add_result(part, step)
-        self._add_texts_and_calls(texts, calls, speaker, step)
+        if texts or calls:
+            self._add_texts_and_calls(texts, calls, speaker, step)
         if len(self.events) == event_count:
             self.events.append(Message(speaker, "", step))
 
@@ -201,8 +203,8 @@ def _get_fields(message: Any) -> Mapping[str, Any]:
 
 
 def _get_speaker(fields: Mapping[str, Any]) -> Any:
-    key = "type" if _is_of_langchain(fields) else "role"
-    return _find_speaker(fields.get(key))
+    speaker = _find_speaker(fields.get("type")) if "content" in fields else None
+    return speaker or _find_speaker(fields.get("role"))
 
 
 def _is_of_langchain(fields: Mapping[str, Any]) -> bool:
@@ -212,9 +214,7 @@ def _is_of_langchain(fields: Mapping[str, Any]) -> bool:
 def _find_speaker(name: Any) -> Any:
     if not isinstance(name, str):
         return None
-    if name in _SPEAKERS:
-        return _SPEAKERS[name]
-    return _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
+    return _SPEAKERS.get(name) or _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
 
 
 def _read_message(fields: Mapping[str, Any], place: str) -> list[Part]:
@@ -331,9 +331,11 @@ def _parse_call(part: CallPart, step: Any, by: Caller) -> Call:
     id = None if part.id is None else str(part.id)
     parsed = {} if arguments is None else arguments
     if isinstance(arguments, str):
-        with suppress(ValueError, RecursionError):
+        try:
             # Several providers write nothing at all for a tool without arguments.
-            parsed = json.loads(arguments) if arguments.strip() else {}
+            parsed = _parse_json(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            parsed = None
     if isinstance(parsed, Mapping):
         return Call(tool, parsed, id, step=step, by=by)
     return Call(tool, {}, id, malformed=str(arguments), step=step, by=by)

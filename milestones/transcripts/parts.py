@@ -103,9 +103,8 @@ def as_fields(value: Any) -> Mapping[str, Any]:
 def get_first(fields: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     """Return the value of the first of several keys that has one."""
     for key in keys:
-        value = fields.get(key)
-        if value is not None:
-            return value
+        if key in fields and fields[key] is not None:
+            return fields[key]
     return None
 
 

@@ -288,3 +288,7 @@ def test_values_inside_lists_are_named_by_their_path_and_numbers_end_where_their
     assert find_invented(user("For Mia Li"), booking) == {2: ("people[1].first", "options.a.b")}
     numbers = called("x", a=1, b=234, c=1234, d=7, e=1234.56, f=5678)
     assert find_invented(user("1,234,5678 and 1,234.56x and 7,890a"), numbers) == {2: ("a", "b", "e")}
+
+
+def test_an_id_that_reads_like_a_number_of_a_million_digits_is_a_word():
+    assert find_invented(user("It is 12e345678901."), called("get", id="12e345678901")) == {}
