@@ -11,6 +11,7 @@ from .agent.journey import Journey as Journey
 from .agent.journey import JourneyStep as JourneyStep
 from .agent.knowledge import Knowledge as Knowledge
 from .agent.mcp import McpServer as McpServer
+from .agent.offer import Offer as Offer
 from .agent.reply import Reply as Reply
 from .agent.reply import ReplyField as ReplyField
 from .agent.spec import Agent as Agent

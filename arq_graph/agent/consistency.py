@@ -5,7 +5,7 @@ A file with invalid values is searched, too, so that one error names everything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from arq_graph.agent.braces import find_wrong_fields
 from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey, JourneyStep, find_journey_problems
+from arq_graph.agent.offer import make_offer_id
 from arq_graph.agent.relations import Relations
-from arq_graph.agent.spec_errors import Problem
+from arq_graph.agent.spec_errors import Place, Problem
 from arq_graph.agent.tools import get_argument_schema
 from arq_graph.agent.yaml_file import Document
 from arq_graph.errors import MAX_PROBLEMS, suggestion
@@ -35,18 +36,27 @@ def find_repeated_names(field: str, key: str, names: Sequence[Any]) -> Iterator[
         seen.add(name.casefold())
 
 
-def find_rule_problems(guidelines: Sequence[Guideline], journeys: Sequence[Journey]) -> Iterator[Problem]:
-    """Yield what doesn't fit together in guidelines and journeys: their ids, relations and steps."""
+def find_rule_problems(
+    guidelines: Sequence[Guideline], offer_ids: Sequence[str], journeys: Sequence[Journey]
+) -> Iterator[Problem]:
+    """Yield what doesn't fit together in guidelines, offers and journeys: their ids, relations and steps."""
     ids = [guideline.id for guideline in guidelines]
     yield from find_repeated_names("guidelines", "id", ids)
     yield from find_journey_problems(journeys)
     rules = list(guidelines)
     taken_ids = {id.casefold() for id in ids}
+    generated: list[tuple[Place, Iterable[str]]] = []
+    for position, id in enumerate(offer_ids):
+        generated.append((("offers", position, "id"), [id]))
     for position, journey in enumerate(journeys):
-        for id in dict.fromkeys(journey.rule_ids):
+        generated.append((("journeys", position, "id"), journey.rule_ids))
+    for place, rule_ids in generated:
+        for id in dict.fromkeys(rule_ids):
             if id.casefold() in taken_ids:
-                problem = f"leads to the id {id!r}, which a guideline or another journey has; choose another"
-                yield ("journeys", position, "id"), problem
+                problem = (
+                    f"leads to the id {id!r}, which a guideline, an offer or a journey has; choose another"
+                )
+                yield place, problem
             taken_ids.add(id.casefold())
             rules.append(Guideline.model_construct(id=id))
     yield from Relations(rules).find_problems()
@@ -76,7 +86,11 @@ def find_draft_problems(document: Document) -> Iterator[Problem]:
     guidelines = _get_list(document.values, "guidelines")
     journeys = _get_list(document.values, "journeys")
     draft_journeys = [_make_draft_journey(entry, position) for position, entry in enumerate(journeys)]
-    yield from find_rule_problems(assign_ids(tuple(map(_make_draft_guideline, guidelines))), draft_journeys)
+    offer_ids: list[str] = []
+    for number, entry in enumerate(_get_list(document.values, "offers"), start=1):
+        offer_ids.append(_get_text(entry, "id") or make_offer_id(number))
+    draft_guidelines = assign_ids(tuple(map(_make_draft_guideline, guidelines)))
+    yield from find_rule_problems(draft_guidelines, offer_ids, draft_journeys)
     for field, key in NAMED_PARTS.items():
         names = [_get_value(entry, key) for entry in _get_list(document.values, field)]
         yield from find_repeated_names(field, key, names)

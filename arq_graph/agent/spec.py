@@ -31,6 +31,7 @@ from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey
 from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
+from arq_graph.agent.offer import Offer, assign_offer_ids
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.reply import Composition, Reply, find_wrong_replies
@@ -58,6 +59,7 @@ class Agent(Part):
         profile: Who the agent is and how it speaks, in words.
         guidelines: What it does when.
         journeys: Flows of several steps.
+        offers: What it can do and may mention unasked where it fits.
         replies: Texts that it may send as they are.
         composition: How it uses them. free: not at all. prefer: where one fits; otherwise it writes its own words.
             strict: it sends nothing else, with values that code found in the sources that each field allows.
@@ -89,6 +91,7 @@ class Agent(Part):
     mcp: Mapping[Text, McpServer] = {}
     journeys: tuple[Journey, ...] = ()
     knowledge: tuple[Knowledge, ...] = ()
+    offers: Annotated[tuple[Offer, ...], AfterValidator(assign_offer_ids)] = ()
     replies: tuple[Reply, ...] = ()
     composition: Composition = "free"
     checks: tuple[Check, ...] = ()
@@ -112,6 +115,7 @@ class Agent(Part):
             *,
             journeys: Sequence[Journey] = (),
             knowledge: Sequence[Knowledge | Retriever] = (),
+            offers: Sequence[Offer | str] = (),
             replies: Sequence[Reply] = (),
             composition: Composition = "free",
             checks: Sequence[Check] = (),
@@ -121,7 +125,8 @@ class Agent(Part):
     @model_validator(mode="after")
     def _is_consistent(self, info: ValidationInfo) -> Self:
         self._file = info.context.path if info.context else None
-        problems = list(find_rule_problems(self.guidelines, self.journeys))
+        offer_ids = [offer.id for offer in self.offers]
+        problems = list(find_rule_problems(self.guidelines, offer_ids, self.journeys))
         problems.extend(self._find_duplicates())
         questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
         problems.extend(find_wrong_confirmations(questions, self.toolbox))
@@ -167,14 +172,16 @@ class Agent(Part):
 
     @cached_property
     def judged_rules(self) -> tuple[Guideline, ...]:
-        """The guidelines that are judged every turn: those of the designer, and the conditions of journeys."""
-        conditions = [journey.condition_rule for journey in self.journeys if journey.condition is not None]
-        return self.guidelines + tuple(conditions)
+        """The guidelines that are judged every turn: the designer's, those of offers, and conditions of journeys."""
+        rules = [offer.rule for offer in self.offers]
+        rules += [journey.condition_rule for journey in self.journeys if journey.condition is not None]
+        return self.guidelines + tuple(rules)
 
     @cached_property
     def rules(self) -> tuple[Guideline, ...]:
-        """All guidelines, among them those that stand for journeys and their steps."""
+        """All guidelines, among them those that stand for offers, and for journeys and their steps."""
         rules = list(self.guidelines)
+        rules.extend(offer.rule for offer in self.offers)
         for journey in self.journeys:
             rules.append(journey.condition_rule)
             rules.extend(journey.step_rules.values())

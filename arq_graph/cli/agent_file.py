@@ -62,6 +62,7 @@ def check(agent: options.AgentFile) -> None:
     show(spec.profile.strip(), style="dim")
     _show_section("Guidelines", {guideline.id: _guideline_lines(guideline) for guideline in spec.guidelines})
     _show_section("Journeys", {journey.id: _journey_lines(journey) for journey in spec.journeys})
+    _show_section("Offers", {offer.id: _guideline_lines(offer.rule) for offer in spec.offers})
     _show_section("Tools", {name: _tool_lines(spec, tool) for name, tool in spec.toolbox.items()})
     _show_section("Glossary", {term.name: [term.description] for term in spec.glossary})
     _show_section("Variables", {variable.name: [variable.description] for variable in spec.variables})

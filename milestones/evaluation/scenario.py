@@ -279,7 +279,7 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
         for place, message in entry.find_problems(schemas):
             yield ("history", index, *place), message
     if scenario.expect is not None:
-        guideline_ids = [guideline.id for guideline in agent.guidelines]
+        guideline_ids = [guideline.id for guideline in agent.rules]
         for place, message in scenario.expect.find_problems(schemas, guideline_ids):
             yield ("expect", *place), message
 
