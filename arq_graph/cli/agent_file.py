@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 from rich.console import RenderableType
-from typer import Argument
+from typer import Argument, BadParameter, Option
 
 from arq_graph.agent.guideline import Guideline
 from arq_graph.agent.journey import Journey
@@ -19,10 +20,13 @@ from arq_graph.agent.spec import Agent, get_answers_path
 from arq_graph.agent.tool_file import ToolFile
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli import options
+from arq_graph.cli.journey_view import draw_journey
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import join_parts, name_grid, safe_text, show, show_heading, warn
+from arq_graph.cli.threads import load_last_turn, open_existing_threads
 from arq_graph.cli.turn_view import guideline_text
+from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name
@@ -161,10 +165,38 @@ def prepare(
     show(f"{len(open_ids)} of {count} guidelines were asked about; the answers are in {file}.")
 
 
-def graph(agent: options.AgentFile) -> None:
-    """Print the agent's graph as Mermaid."""
+def graph(
+    agent: options.AgentFile,
+    journey: Annotated[
+        str | None, Option("--journey", metavar="ID", help="Print this journey of the agent instead.")
+    ] = None,
+    thread: Annotated[
+        str | None, Option("--thread", "-t", metavar="ID", help="Mark how far the journey is in this thread.")
+    ] = None,
+    db: options.Database = None,
+) -> None:
+    """Print the agent's graph, or one of its journeys, as Mermaid."""
+    if journey is not None:
+        print(_draw_journey(Agent.from_yaml(agent), journey, thread, db), end="")
+        return
+    if thread is not None:
+        raise BadParameter("--thread goes together with --journey: name the journey that is to be drawn")
     app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(agent))  # drawing asks no model
     print(app.get_graph().draw_mermaid(), end="")
+
+
+def _draw_journey(agent: Agent, id: str, thread: str | None, db: Path | None) -> str:
+    journeys = {journey.id: journey for journey in agent.journeys}
+    if id not in journeys:
+        raise InputError(f"{agent.name!r} has no journey {id!r}{suggestion(id, journeys)}")
+    if thread is None:
+        return draw_journey(journeys[id])
+    with open_existing_threads(db) as threads:
+        turn = load_last_turn(thread, threads, agent.name)
+    states = {state.journey: state for state in turn.journeys}
+    if id not in states:
+        warn(f"the journey {id!r} has not begun in thread {thread!r}")
+    return draw_journey(journeys[id], states.get(id))
 
 
 def schema(

@@ -30,7 +30,7 @@ _COMMANDS = {
     "chat": "Talk to an agent in the terminal.",
     "run": "Run a conversation from a file, and print one JSON line per turn.",
     "explain": "See why the last reply is what it is: guidelines, tool decisions, revisions.",
-    "graph": "Print the agent's graph as Mermaid.",
+    "graph": "Print the agent's graph, or one of its journeys, as Mermaid.",
     "prepare": "Ask once what never changes about the guidelines, and save it beside the file.",
     "check": "Read an agent's file as a run would, and show what is in it.",
     "schema": "Print the JSON Schema of a kind of file, for completion and checks in an editor.",

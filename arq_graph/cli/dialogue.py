@@ -212,6 +212,7 @@ def open_dialogue(
         model=options.model.name,
         mode=options.mode,
         guidelines={rule.id: (rule.condition_text, rule.action) for rule in agent.rules},
+        journeys={journey.id: tuple(journey.by_id) for journey in agent.journeys},
     )
     with open_threads(options.threads_file) as threads:
         app = create_guided_agent(

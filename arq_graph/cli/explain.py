@@ -9,8 +9,10 @@ from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
+from arq_graph.agent.journey import make_rule_id
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolVerdict
 from arq_graph.cli import options
+from arq_graph.cli.journey_view import explain_journey
 from arq_graph.cli.screen import (
     join_parts,
     list_entry,
@@ -23,11 +25,10 @@ from arq_graph.cli.screen import (
 )
 from arq_graph.cli.threads import (
     ThreadNote,
-    Threads,
     Turn,
-    list_threads,
+    find_latest_thread,
+    load_last_turn,
     open_existing_threads,
-    read_last_turn,
 )
 from arq_graph.cli.turn_view import (
     LIMIT,
@@ -41,7 +42,6 @@ from arq_graph.cli.turn_view import (
     progress_line,
     reply_view,
 )
-from arq_graph.errors import InputError
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
 _ORIGIN_LABELS = {
@@ -68,17 +68,11 @@ def explain(
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
     with open_existing_threads(db) as threads:
-        latest_thread = _find_latest_thread(threads)
-        thread = thread or latest_thread
-        checkpoint = threads.get_tuple({"configurable": {"thread_id": thread}})
+        thread = thread or find_latest_thread(threads)
+        turn = load_last_turn(thread, threads)
         thread_note = ThreadNote.load(thread, threads)
-    turn = read_last_turn(checkpoint.checkpoint["channel_values"]) if checkpoint else None
-    if turn is None:
-        raise InputError(
-            f"no thread {thread!r} is saved here; the latest is {latest_thread!r}: name one with --thread, or start one"
-        )
     if as_json:
-        made_with = thread_note.model_dump(exclude={"guidelines"}) if thread_note else {}
+        made_with = thread_note.model_dump(exclude={"guidelines", "journeys"}) if thread_note else {}
         print_json({"thread": thread} | made_with | turn.model_dump(mode="json"))
         return
     name, model = "Thread", ""
@@ -94,13 +88,6 @@ def explain(
         show_command(command)
 
 
-def _find_latest_thread(threads: Threads) -> str:
-    thread_ids = list_threads(threads)
-    if not thread_ids:
-        raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
-    return thread_ids[0]
-
-
 def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
     """Print every judgement, decision and revision of a turn."""
     show(customer_view(turn.customer))
@@ -108,11 +95,21 @@ def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
         show("There is no reply yet.", style="yellow")
     else:
         show(reply_view(turn))
-    active_count = len(turn.active)
-    show_heading(f"Guidelines: {active_count} active, {len(turn.guidelines) - active_count} not")
+    steps_by_journey = _list_steps(turn, thread_note)
+    step_ids = {make_rule_id(journey, step) for journey, steps in steps_by_journey.items() for step in steps}
+    guidelines = [
+        match for match in turn.guidelines if match.guideline not in step_ids | steps_by_journey.keys()
+    ]
+    active_count = sum(match.active for match in guidelines)
+    show_heading(f"Guidelines: {active_count} active, {len(guidelines) - active_count} not")
     texts = thread_note.guidelines if thread_note else {}
-    for match in sorted(turn.guidelines, key=lambda match: not match.active):
+    for match in sorted(guidelines, key=lambda match: not match.active):
         show(_guideline_entry(match, texts.get(match.guideline)))
+    if turn.journeys:
+        show_heading("Journeys")
+    matches = {match.guideline: match for match in turn.guidelines}
+    for journey in turn.journeys:
+        show(explain_journey(journey, steps_by_journey[journey.journey], matches))
     if turn.passages:
         show_heading(f"Knowledge: {len(turn.passages)} passages found")
         for line in format_passages(turn):
@@ -140,6 +137,16 @@ def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
         show_heading("Progress")
         show(progress_line(turn.progress))
     show("", LEGEND, style="dim")
+
+
+def _list_steps(turn: Turn, thread_note: ThreadNote | None) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the steps of each journey that has begun; without a note, of those that ever opened."""
+    steps: dict[str, tuple[str, ...]] = {}
+    for journey in turn.journeys:
+        steps[journey.journey] = tuple(progress.step for progress in journey.steps)
+        if thread_note:
+            steps[journey.journey] = thread_note.journeys.get(journey.journey, steps[journey.journey])
+    return steps
 
 
 def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:

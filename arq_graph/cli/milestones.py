@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from arq_graph.cli import options
 from arq_graph.cli.command import CommandGroup, register_command
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.input_files import check_output_files, read_text, read_tools
+from arq_graph.cli.mermaid import make_label
 from arq_graph.cli.model_choice import OFFLINE, choose_model
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.report_view import format_count
@@ -26,8 +26,6 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import dump_milestones, read_milestones
 from arq_graph.milestones.milestone import END, START, Milestone
 
-_SPECIAL = re.compile(r"[^\w ,'/]|_(?=_)")
-_LABEL_LIMIT = 200
 _BRACKETS = {"FC": ("[", "]"), "NFC": ("(", ")"), "Aggregator": ("{{", "}}")}
 
 _LEGEND = (
@@ -163,9 +161,7 @@ def _draw_node(milestone: Milestone) -> str:
     text = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
     if milestone.optional:
         text += ", optional"
-    # Mermaid writes a character by its number: #34; is a quote. A list's "1." or "-" would start a list.
-    label = _SPECIAL.sub(lambda match: f"#{ord(match[0])};", " ".join(text.split())[:_LABEL_LIMIT])
     opening, closing = _BRACKETS[milestone.type]
     if milestone.name in (START, END):
         opening, closing = "((", "))"
-    return f'{opening}"{label}"{closing}'
+    return f'{opening}"{make_label(text)}"{closing}'

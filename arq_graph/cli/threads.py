@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from pydantic import BaseModel, computed_field
 
+from arq_graph.agent.journey_progress import JourneyProgress, JourneyState
 from arq_graph.agent.passage import Passage
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
@@ -40,6 +41,8 @@ class ThreadNote(BaseModel):
     mode: str
     guidelines: dict[str, tuple[str | None, str | None]]
     """The condition and the action of each guideline by its id."""
+    journeys: dict[str, tuple[str, ...]] = {}
+    """The ids of the steps of each journey by its id."""
 
     @classmethod
     def load(cls, thread: str, threads: Threads) -> ThreadNote | None:
@@ -158,6 +161,34 @@ def list_threads(threads: Threads) -> list[str]:
         return [str(row[0]) for row in cursor.execute(query)]
 
 
+def find_latest_thread(threads: Threads) -> str:
+    """Return the id of the thread that was used last.
+
+    Raises:
+        InputError: There is no thread.
+    """
+    thread_ids = list_threads(threads)
+    if not thread_ids:
+        raise InputError("no conversation is saved yet: run one first with `arq-graph chat AGENT.yaml`")
+    return thread_ids[0]
+
+
+def load_last_turn(thread: str, threads: Threads, agent: str | None = None) -> Turn:
+    """Return the last turn of a thread; with the records of one agent only, if it is named.
+
+    Raises:
+        InputError: There is no such thread, or no turn in it.
+    """
+    checkpoint = threads.get_tuple({"configurable": {"thread_id": thread}})
+    turn = read_last_turn(checkpoint.checkpoint["channel_values"], agent) if checkpoint else None
+    if turn is None:
+        latest = find_latest_thread(threads)
+        raise InputError(
+            f"no thread {thread!r} is saved here; the latest is {latest!r}: name one with --thread, or start one"
+        )
+    return turn
+
+
 def read_threads(file: Path) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations in a file of threads, the newest first."""
     with open_existing_threads(file) as threads:
@@ -205,6 +236,7 @@ class Turn(BaseModel, frozen=True):
     plan: Plan | None
     moves: tuple[Move, ...]
     progress: Progress | None
+    journeys: tuple[JourneyState, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -275,7 +307,17 @@ def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn 
         plan=_last(turn_records("plan")),
         moves=turn_records("moves"),
         progress=_last(records("progress")),
+        journeys=_read_journeys(records("journeys")),
     )
+
+
+def _read_journeys(records: Sequence[Any]) -> tuple[JourneyState, ...]:
+    """Return how far the customer is in the journeys of each agent."""
+    last_records = {record["agent"]: record for record in records}
+    journeys: list[JourneyState] = []
+    for record in last_records.values():
+        journeys.extend(JourneyProgress.model_validate(record).journeys)
+    return tuple(journeys)
 
 
 def _last(records: Sequence[Any]) -> Any:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolVerdict
+from arq_graph.cli.journey_view import list_journeys
 from arq_graph.cli.screen import (
     Row,
     join_parts,
@@ -76,7 +77,11 @@ def _effort_line(outcome: TurnOutcome) -> Text:
 
 
 def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
-    active = [(match.guideline, [_match_reason(match, agent)]) for match in turn.guidelines if match.active]
+    journey_rules = {id for journey in agent.journeys for id in journey.rule_ids}
+    active = []
+    for match in turn.guidelines:
+        if match.active and match.guideline not in journey_rules:
+            active.append((match.guideline, [_match_reason(match, agent)]))
     if active:
         yield "active", "dim", [name_grid(active)]
     dropped = []
@@ -85,6 +90,8 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
             dropped.append((match.guideline, [safe_text("; ".join(match.remarks[-1:]), "dim", _SHORT)]))
     if dropped:
         yield "dropped", "dim", [name_grid(dropped)]
+    if turn.journeys:
+        yield "journeys", "dim", [name_grid(list_journeys(turn.journeys, agent))]
     if turn.passages:
         yield "found", "dim", list(format_passages(turn))
     if turn.plan is not None:
