@@ -1,6 +1,7 @@
 """Programs that the tests kill: a turn, an evaluation, and an evaluation of an app that hangs.
 
 python -m tests.slow.killable turn DATABASE LOG [TEXT]    one turn on a thread; without a text, finish it
+python -m tests.slow.killable journey DATABASE LOG [TEXT] the same, in a journey of three steps
 python -m tests.slow.killable evaluation RESULTS          conversations that print when they begin
 python -m tests.slow.killable workers RESULTS             the same, in two workers
 python -m tests.slow.killable hanging REPORT              conversations that never end by themselves
@@ -19,7 +20,7 @@ from langchain_core.tools import InjectedToolCallId
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import MessagesState, StateGraph
 
-from arq_graph import Agent, Guideline, create_guided_agent, resume_or_invoke
+from arq_graph import Agent, Guideline, Journey, JourneyStep, create_guided_agent, resume_or_invoke
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate, write_report
 from tests.brain import brain
 
@@ -76,10 +77,39 @@ def make_app(log: Path, saver: Any) -> Any:
     return create_guided_agent(model, agent, checkpointer=saver, history_tokens=300)
 
 
-def run_turn(database: str, log: str, text: str = "") -> None:
+def make_journey_app(log: Path, saver: Any) -> Any:
+    """Return an agent whose journey calls two tools, one after the other, and then tells how it went."""
+
+    def get_order(order_id: str) -> str:
+        """Look an order up."""
+        mark("tool begins")
+        return f"{order_id} is broken"
+
+    def refund(order_id: str, call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Refund an order."""
+        with log.open("a") as file:
+            file.write(f"{call_id}\n")
+        mark("tool took effect")
+        return f"refunded {order_id}"
+
+    steps = [
+        JourneyStep("order", "look the order up", tools=[get_order]),
+        JourneyStep("refund", "refund it", tools=[refund], after="order"),
+        JourneyStep("close", "say how it went", after="refund"),
+    ]
+    agent = Agent("Desk", "You help.", journeys=[Journey("return", "they want to return", steps)])
+    model = brain(judge={"return": 9}, call={"get_order": ORDERS[0], "refund": ORDERS[0]})
+    return create_guided_agent(model, agent, checkpointer=saver)
+
+
+def run_turn(database: str, log: str, text: str = "", make: Any = make_app) -> None:
     with MarkedSaver.from_conn_string(database) as saver:
         message = {"messages": [("user", text)]} if text else None
-        resume_or_invoke(make_app(Path(log), saver), message, THREAD, durability="sync")
+        resume_or_invoke(make(Path(log), saver), message, THREAD, durability="sync")
+
+
+def run_journey(database: str, log: str, text: str = "") -> None:
+    run_turn(database, log, text, make_journey_app)
 
 
 def make_lamp_suite(count: int, **fields: Any) -> Suite:
@@ -127,6 +157,7 @@ def run_hanging(report: str) -> None:
 
 PROGRAMS: dict[str, Any] = {
     "turn": run_turn,
+    "journey": run_journey,
     "evaluation": run_evaluation,
     "workers": run_workers,
     "hanging": run_hanging,

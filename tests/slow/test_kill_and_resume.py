@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph.milestones import read_report
-from tests.slow.killable import ORDERS, SAVED_INPUT, THREAD, make_app
+from tests.slow.killable import ORDERS, SAVED_INPUT, THREAD, make_app, make_journey_app
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +111,26 @@ def test_a_turn_killed_at_any_moment_loses_nothing_and_repeats_nothing_committed
     assert summary["points"] and len(messages) / 2 < summary["line_count"] < len(messages)
     assert len(expected_texts) > KILLS / 3, "most kills came before the input was saved"
     assert len(last_marks) >= 4, f"the kills fell on the same few moments: {last_marks}"
+
+
+def test_a_journey_killed_in_any_step_goes_on_where_it_was(tmp_path: Path) -> None:
+    marks = run_to_end("journey", tmp_path / "whole.sqlite", tmp_path / "whole.log", "It is broken.")
+    first_kill = marks.index("tool begins") - 6
+    for kill in random.Random(7).sample(range(first_kill, len(marks)), 2):
+        database, log = tmp_path / f"{kill}.sqlite", tmp_path / f"{kill}.log"
+        log.touch()
+        program = ("journey", database, log)
+        stop_after(kill, *program, "It is broken.")
+        run_to_end(*program)
+        run_to_end(*program, "Thanks.")
+        with SqliteSaver.from_conn_string(str(database)) as saver:
+            state = make_journey_app(log, saver).get_state(THREAD).values
+        ((journey,),) = [record["journeys"] for record in state["journeys"]]
+        assert [journey["state"], *(step["state"] for step in journey["steps"])] == ["done"] * 4
+        results = [message.text for message in state["messages"] if isinstance(message, ToolMessage)]
+        assert results == ["ORD-1 is broken", "refunded ORD-1"]
+        # A tool that was killed before its result was saved may run again, in the same call.
+        assert len(set(log.read_text().split())) == 1
 
 
 @pytest.mark.parametrize(
