@@ -274,8 +274,9 @@ class BlueprintNode(Node, Generic[B]):
         content.append({"type": "text", "text": closing})
         if head is None:
             head = self.head
-        # Not validated, which would copy all blocks for each prompt.
-        return [SystemMessage(head), HumanMessage.model_construct(content=content)]
+        message = HumanMessage("")
+        message.content = content  # not validated, which would copy all blocks for each prompt
+        return [SystemMessage(head), message]
 
 
 def run_steps(steps: Generator[Any, Any, Update], ask: Callable[[Any], Any]) -> Update:

@@ -55,7 +55,7 @@ class InputChecker(Node):
     def _steps(self, input: Any) -> Generator[Runnable[None, Any], Any, Update]:
         state = view_state(self.agent, input, self.messages_key)
         lines = _find_unanswered_lines(state)
-        text = "\n\n".join(line.message.text for line in lines)
+        text = "\n\n".join(line.text for line in lines)
         decisions = yield from make_decisions(self.agent, state, "input", text)
         message_ids = tuple(line.turn_id for line in lines)
         decisions = [decision.model_copy(update={"message_ids": message_ids}) for decision in decisions]

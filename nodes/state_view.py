@@ -27,6 +27,8 @@ from arq_graph.reasoning.history import History
 M = TypeVar("M", bound=BaseMessage)
 R = TypeVar("R", bound=Record)
 
+_ENCODER = json.JSONEncoder(default=str)
+
 WITHHELD = "[withheld: a check has blocked this message]"
 
 
@@ -295,7 +297,7 @@ def withhold_messages(messages: Sequence[M], ids: Collection[str]) -> list[M]:
 
 
 def _hash_content(message: BaseMessage) -> str:
-    content = json.dumps(message.content, default=str)
+    content = _ENCODER.encode(message.content)
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
@@ -304,7 +306,8 @@ def _check_rows(channel: str, rows: Any) -> None:
     if not isinstance(rows, Sequence):
         raise make_channel_error(channel, expected)
     for row in rows:
-        if not isinstance(row, Mapping) or not isinstance(row.get("agent"), str):
+        is_mapping = isinstance(row, (dict, Mapping))  # a dict by itself is recognized faster
+        if not is_mapping or not isinstance(row.get("agent"), str):
             raise make_channel_error(channel, expected)
 
 

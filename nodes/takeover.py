@@ -140,7 +140,7 @@ def _close_question(state: StateView) -> Update:
 def summarize_for_colleague(agent: Agent, state: StateView) -> TakeoverSummary:
     """Summarize the conversation for the person who takes over, without a model."""
     lines = state.history.lines
-    customer_texts = [shorten(line.message.text, _MAX_LENGTH) for line in lines if line.speaker == "customer"]
+    customer_texts = [shorten(line.text, _MAX_LENGTH) for line in lines if line.speaker == "customer"]
     asked = customer_texts[:1]
     if len(customer_texts) > 1:
         asked.append(customer_texts[-1])
@@ -157,7 +157,7 @@ def summarize_for_colleague(agent: Agent, state: StateView) -> TakeoverSummary:
     last_messages: list[str] = []
     for line in lines:
         if line.speaker in ("customer", "agent", "colleague"):
-            last_messages.append(f"{line.speaker}: {shorten(line.message.text, _MAX_LENGTH)}")
+            last_messages.append(f"{line.speaker}: {shorten(line.text, _MAX_LENGTH)}")
     return TakeoverSummary(
         asked=tuple(asked),
         done=tuple(done[-_MAX_CALLS:]),
@@ -184,5 +184,5 @@ def _describe_call(line: Line) -> str:
     call = line.call or {}
     outcome = "failed: " if classify_result(line) == "failed" else ""
     arguments = json.dumps(call["args"], ensure_ascii=False, default=str)
-    result = shorten(line.message.text, _MAX_LENGTH)
+    result = shorten(line.text, _MAX_LENGTH)
     return f"{call['name']} {shorten(arguments, _MAX_LENGTH)} → {outcome}{result}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
@@ -94,7 +94,9 @@ class TurnGraph:
         compile_options["name"] = self._options.get("name") or self._agent.name
         app = self._builder.compile(**compile_options)
         if self._options.get("input_schema") is None:
-            _guard_input(app, self._agent, self._settable_variables)
+            # The input passes through the graph's start, whose input schema knows channels, and not what is in them.
+            guard = _InputGuard(self._agent, self._settable_variables)
+            app.nodes[START] = app.nodes[START].copy({"bound": guard})
         return app
 
     def add_reply(self, reviser: BlueprintNode[Any]) -> None:
@@ -312,26 +314,32 @@ def collect_channels(state_schema: type[Any]) -> dict[str, Any]:
     return channels
 
 
-def _guard_input(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent, settable: Sequence[str]) -> None:
-    """Have the app refuse an empty input, or one that sets other variables."""
+class _InputGuard(Runnable[Any, Any]):
+    """Passes the input on, and refuses an empty one, or one that sets variables that aren't settable."""
 
-    def check_input(input: Any) -> Any:
+    def __init__(self, agent: Agent, settable: Sequence[str]) -> None:
+        self._agent = agent
+        self._settable = settable
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the input, or raise InputError."""
         if isinstance(input, Mapping) and not any(input.values()):
             raise InputError(
                 'the input is empty: give it a message to answer, such as {"messages": [("user", "Hello")]}'
             )
-        if agent.get_confirmed_tools("customer") and is_forgetful_subgraph():
-            warn_of_unstored_questions(agent)
+        if self._agent.get_confirmed_tools("customer") and is_forgetful_subgraph():
+            warn_of_unstored_questions(self._agent)
         variables = input.get("variables") if isinstance(input, Mapping) else None
         if not isinstance(variables, Mapping | None):
             raise InputError(f"`variables` must be a mapping of names to values, but is {variables!r:.60}")
         for name in variables or ():
-            if name not in settable:
+            if name not in self._settable:
                 raise InputError(
                     f"the variable {name!r} cannot be set by callers of the app: "
                     "whoever builds the agent may declare it `settable`"
                 )
         return input
 
-    # The input passes through the graph's start, whose input schema knows channels, and not what is in them.
-    app.nodes[START] = app.nodes[START].copy({"bound": RunnableLambda(check_input)})
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the input, or raise InputError."""
+        return self.invoke(input)

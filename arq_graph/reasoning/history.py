@@ -168,10 +168,10 @@ class History:
                 speaker = "customer"
             self._message_count += 1
             id = make_id("M", self._message_count)
-        if isinstance(message.content, str):
-            return Line(id, speaker, message, text, call, (), self._image_count)
-        line = Line(id, speaker, message, text, call, _list_attachments(message), self._image_count)
-        self._image_count += len(line.list_images())
+        attachments = _list_attachments(message)
+        line = Line(id, speaker, message, text, call, attachments, self._image_count)
+        if attachments:
+            self._image_count += len(line.list_images())
         return line
 
 
