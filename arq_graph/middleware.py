@@ -30,10 +30,13 @@ from arq_graph.apps.settings import Matching, Revising, Summarizing, make_summar
 from arq_graph.nodes.agent_node import require_free_composition
 from arq_graph.nodes.agreement import Agrees
 from arq_graph.nodes.approval import CallApprover
+from arq_graph.nodes.checks import InputChecker
+from arq_graph.nodes.early_reply import EarlyReply
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.knowledge_retriever import KnowledgeRetriever
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.reply_node import ReplyNode
+from arq_graph.nodes.takeover import TakeoverRecorder
 from arq_graph.nodes.tool_node import ToolCallGuard
 from arq_graph.reasoning.asking import hide_config
 from arq_graph.reasoning.blueprint import Mode
@@ -45,6 +48,7 @@ try:
         ExtendedModelResponse,
         ModelRequest,
         ModelResponse,
+        hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
 except ImportError as error:
@@ -118,9 +122,15 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
             models["matcher"], agent, reads=_CHANNELS, **shared
         )
         self._before_model: Runnable[Any, Any] = self._matcher
+        beside: dict[str, Any] = {}
         if agent.knowledge:
-            side_by_side = RunnableParallel(knowledge=KnowledgeRetriever(agent), match=self._matcher)
-            self._before_model = side_by_side | _join_updates
+            beside["knowledge"] = KnowledgeRetriever(agent)
+        if agent.select_checks("input"):
+            beside["check_input"] = InputChecker(agent)
+        if beside:
+            self._before_model = RunnableParallel(**beside, match=self._matcher) | _join_updates
+        self._early_reply = EarlyReply(agent)
+        self._takeover_recorder = TakeoverRecorder(agent)
         self._reviser: ReplyNode[Any] | None = None
         if revising is None:
             require_free_composition(agent)
@@ -137,16 +147,29 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
                 tool = tool.model_copy(update={"return_direct": False})
             self.tools.append(tool)
 
+    @hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         """Match the guidelines; once tools have run, those that a result could change.
 
-        The agent's knowledge is searched at the same time, once a turn.
+        At the same time, once a turn, the agent's knowledge is searched, and its input checks are run. The turn ends
+        here if one of them fails, if `hand_over` was called, or while a person has the conversation.
         """
-        return self._before_model.invoke(state)  # type: ignore[no-any-return]
+        return self._end_early(state) or self._admit(state, self._before_model.invoke(state))
 
+    @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Match the guidelines and search, without blocking."""
-        return await self._before_model.ainvoke(state)  # type: ignore[no-any-return]
+        """Do the same without blocking."""
+        return self._end_early(state) or self._admit(state, await self._before_model.ainvoke(state))
+
+    def _admit(self, state: Any, update: Update) -> Update:
+        return update | self._end_early({**state, **update})
+
+    def _end_early(self, state: Any) -> Update:
+        """Return the update that ends the turn without a model; empty if nothing is in its way."""
+        if state.get("takeover") is not None:
+            return self._takeover_recorder.invoke(state) | {"jump_to": "end"}
+        update = self._early_reply.invoke(state)
+        return update | {"jump_to": "end"} if update else {}
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -176,15 +199,22 @@ class GuidelineMiddleware(ToolCallGuard, AgentMiddleware[Any, Any, Any]):
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarise the beginning of the conversation if it has become too long."""
-        return self._summarizer.invoke(state) if self._summarizer else None
+        if self._summarizer is None or state.get("takeover") is not None:
+            return None
+        return self._summarizer.invoke(state)
 
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Summarise it without blocking."""
-        return await self._summarizer.ainvoke(state) if self._summarizer else None
+        if self._summarizer is None or state.get("takeover") is not None:
+            return None
+        return await self._summarizer.ainvoke(state)
 
 
 def _join_updates(updates: Mapping[str, Update]) -> Update:
-    return updates["knowledge"] | updates["match"]
+    joined: Update = {}
+    for update in updates.values():
+        joined |= update
+    return joined
 
 
 def _ask_model(

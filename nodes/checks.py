@@ -26,6 +26,8 @@ _SEVERITY = ("reply", "block", "takeover")
 class InputChecker(Node):
     """Run the agent's input checks on what the customer wrote since the last reply, and record them in `checks`.
 
+    It does nothing if all of them have passed in this turn already.
+
     Put it beside the matcher, and an `EarlyReply` after both, which answers if a check failed. Output checks are run by
     the node that sends the reply, such as a `MessageReviser`.
 
@@ -54,6 +56,10 @@ class InputChecker(Node):
 
     def _steps(self, input: Any) -> Generator[Runnable[None, Any], Any, Update]:
         state = view_state(self.agent, input, self.messages_key)
+        earlier = state.read_turn_records("checks", CheckDecision, state.turn_id)
+        outcomes = [decision.passed for decision in earlier if decision.on == "input"]
+        if outcomes and all(outcomes):
+            return {}
         lines = _find_unanswered_lines(state)
         text = "\n\n".join(line.text for line in lines)
         decisions = yield from make_decisions(self.agent, state, "input", text)

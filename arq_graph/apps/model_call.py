@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import PendingCall, ToolVerdict
+from arq_graph.apps.checked_message import CheckedMessage
 from arq_graph.errors import InputError
 from arq_graph.nodes.agent_node import (
     describe_agent,
@@ -22,11 +23,13 @@ from arq_graph.nodes.agent_node import (
 from arq_graph.nodes.agreement import AgreementOutcome, Agrees
 from arq_graph.nodes.blueprint_node import NodeSteps
 from arq_graph.nodes.confirmation import make_reply
+from arq_graph.nodes.early_reply import check_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import CallCheck, Gate
 from arq_graph.nodes.grants import get_active_scores
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import merge_verdicts
+from arq_graph.nodes.state_view import withhold_messages
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.reasoner import ModelLike
@@ -42,42 +45,6 @@ RESPONSE_KEY = "structured_response"
 
 MAX_MODEL_CALLS = 2
 """How often the model is called in one step if all calls that it proposes are refused."""
-
-
-@dataclass(frozen=True)
-class _CheckedMessage:
-    """A message of the model, and what the gate says to the calls that it proposes.
-
-    `refusals` are the reasons why calls are not made, and `arguments` those of the calls that are, by their ids.
-    """
-
-    message: AIMessage
-    verdicts: list[ToolVerdict]
-    refusals: dict[str | None, str]
-    arguments: dict[str | None, dict[str, Any]]
-
-    @property
-    def allowed_calls(self) -> list[ToolCall]:
-        calls: list[ToolCall] = []
-        for call in self.message.tool_calls:
-            if call["id"] not in self.refusals:
-                calls.append({**call, "args": self.arguments.get(call["id"], call["args"])})
-        return calls
-
-    @property
-    def verdicts_to_confirm(self) -> list[ToolVerdict]:
-        return [verdict for verdict in self.verdicts if verdict.kind == "confirm"]
-
-    @property
-    def has_only_refused_calls(self) -> bool:
-        return bool(self.refusals) and not self.allowed_calls and not self.verdicts_to_confirm
-
-    def report_refusals(self) -> list[AnyMessage]:
-        """Return the message with a tool message for each refused call, as the model is told."""
-        messages: list[AnyMessage] = [self.message]
-        for call_id, reason in self.refusals.items():
-            messages.append(ToolMessage(reason, tool_call_id=call_id or "", status="error"))
-        return messages
 
 
 class ModelCall(Strategy):
@@ -125,7 +92,7 @@ class ModelCall(Strategy):
         request = self._build_request(gate, agreement_outcome, verdicts, offered)
         has_question = any(verdict.kind == "confirm" for verdict in verdicts)
         # A draft streams only while none of our tools is offered: then no call can be refused, and no question follows.
-        is_hidden = bool(self.revise or offered or has_question)
+        is_hidden = bool(self.revise or offered or has_question or self.agent.select_checks("output"))
         proposed: list[ToolVerdict] = []
         for _ in range(MAX_MODEL_CALLS):
             response = yield partial(self.ask_model, is_hidden, request)
@@ -149,6 +116,11 @@ class ModelCall(Strategy):
 
         has_answer = response.structured_response is not None
         if calls or has_answer or not (self.revise or to_confirm or checked.refusals):
+            if not calls:
+                checks, other_message = yield from check_reply(self.agent, gate.state, checked.message.text)
+                update |= checks
+                if other_message is not None:
+                    return update | {self.messages_key: [other_message], RESPONSE_KEY: None}
             if not calls and not has_answer:
                 gate.state.emit(ReplySent(content=checked.message.text))
             messages: list[AnyMessage] = [self._remove_refused_calls(checked, has_calls=bool(calls))]
@@ -169,7 +141,8 @@ class ModelCall(Strategy):
         hidden = self.tools.keys() - offered
         tools = [tool for tool in self.request.tools if getattr(tool, "name", None) not in hidden]
         prompt = _append_rules(self.request.system_message, rules)
-        return self.request.override(system_message=prompt, tools=tools)
+        messages = withhold_messages(self.request.messages, gate.state.blocked_message_ids)
+        return self.request.override(system_message=prompt, tools=tools, messages=messages)
 
     def _render_rules(
         self,
@@ -206,10 +179,10 @@ class ModelCall(Strategy):
 
     def _check_message(
         self, gate: Gate, agreement_outcome: AgreementOutcome, response: ModelResponse[Any]
-    ) -> _CheckedMessage:
+    ) -> CheckedMessage:
         """Have the gate check each call of the model's message; calls of tools that aren't ours pass."""
         message = next((part for part in response.result if isinstance(part, AIMessage)), AIMessage(""))
-        checked = _CheckedMessage(message, verdicts=[], refusals={}, arguments={})
+        checked = CheckedMessage(message, verdicts=[], refusals={}, arguments={})
         for invalid_call in message.invalid_tool_calls:
             checked.refusals[invalid_call["id"]] = f"no JSON: {invalid_call['args']}"
         checked_identities: set[str] = set()
@@ -237,7 +210,7 @@ class ModelCall(Strategy):
 
     def _merge_verdicts_to_confirm(
         self,
-        checked: _CheckedMessage,
+        checked: CheckedMessage,
         unconfirmed: Sequence[ToolVerdict],
         agreement_outcome: AgreementOutcome,
     ) -> list[ToolVerdict]:
@@ -252,7 +225,7 @@ class ModelCall(Strategy):
         }
         return list(distinct.values())
 
-    def _remove_refused_calls(self, checked: _CheckedMessage, *, has_calls: bool) -> AIMessage:
+    def _remove_refused_calls(self, checked: CheckedMessage, *, has_calls: bool) -> AIMessage:
         """Return the message without refused calls; beside calls without its text, which nobody has revised."""
         message = checked.message
         drops_text = bool(self.revise) and has_calls
@@ -283,10 +256,13 @@ class ModelCall(Strategy):
             fallback = "" if to_confirm else self.agent.fallback
             text = message.text or fallback
             new_reply = make_reply(self.agent, gate.state, text, to_confirm)
+            checks, other_message = yield from check_reply(self.agent, gate.state, new_reply.message.text)
+            if other_message is not None:
+                return update | checks | {self.messages_key: [other_message]}
             gate.state.emit(ReplySent(content=new_reply.message.text))
             gate.state.emit(new_reply.event)
             reply = new_reply.message
-            update |= new_reply.update
+            update |= new_reply.update | checks
         metadata = _drop_keys(message.response_metadata, "id")
         metadata |= reply.response_metadata
         changes = {
@@ -338,7 +314,7 @@ def _drop_keys(mapping: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in mapping.items() if name not in names}
 
 
-def _is_dropped(block: Any, checked: _CheckedMessage, drops_text: bool) -> bool:
+def _is_dropped(block: Any, checked: CheckedMessage, drops_text: bool) -> bool:
     """Return whether a content block is a refused call, or text that is dropped beside calls."""
     if isinstance(block, str) or block.get("type") == "text":
         return drops_text
