@@ -18,7 +18,11 @@ OTHERWISE = "A colleague will call you."
 
 
 def get_account(account: str) -> str:
-    """Look an account up."""
+    """Look an account up.
+
+    Args:
+        account: Its number, like DE-7.
+    """
     return RESULT
 
 

@@ -132,6 +132,13 @@ def test_a_stream_stops_at_what_cannot_be_filled_in_and_starts_again():
     assert {text for _, text in deltas} == {"Good day!"}
 
 
+def test_the_offline_model_chooses_by_common_words():
+    app = create_guided_agent("offline", make_bank())
+    asked = {"messages": [("user", "I ask for money: tell me the balance of DE-7, how many euros I have.")]}
+    assert app.invoke(asked)["messages"][-1].text == "You have 59.90 euros."
+    assert app.invoke({"messages": [("user", "Sing!")]})["messages"][-1].text == OTHERWISE
+
+
 def test_a_blueprint_of_ones_own_adds_queries():
     class Calm(ReplyChoice):
         mood: str = query("Is the customer upset?")
