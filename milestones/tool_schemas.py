@@ -6,10 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
-from arq_graph.agent.tools import get_argument_schema
 from arq_graph.errors import ToolError
 
 Schema = Mapping[str, Any]
@@ -99,6 +95,8 @@ def _define_tool(name: str, tool: Any) -> dict[str, Any]:
     if isinstance(tool, str):
         return {"name": name}
     if not isinstance(tool, Mapping):
+        from langchain_core.utils.function_calling import convert_to_openai_tool
+
         try:
             function: dict[str, Any] = convert_to_openai_tool(tool)["function"]
         except Exception as error:
@@ -118,6 +116,10 @@ def _get_argument_schema(tool: Any) -> Schema | None:
         definition = tool.get("function", tool)
         schema = definition.get("parameters") or definition.get("input_schema")
     else:
+        from langchain_core.tools import BaseTool  # as slow to import as all of the measure
+
+        from arq_graph.agent.tools import get_argument_schema
+
         # LangChain's `tool_call_schema` leaves out the arguments that it injects itself, and loses aliases.
         schema = getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)
         if isinstance(tool, BaseTool) and not isinstance(schema, Mapping):

@@ -33,3 +33,17 @@ print([name for name in ("langchain_openai", "openai", "networkx", "typer") if n
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.slow
+def test_no_recorded_conversation_needs_langchain_to_be_measured() -> None:
+    code = """
+import sys
+import arq_graph.cli.score  # the command
+from arq_graph.milestones import MilestoneGraph, read_transcript, score
+graph = MilestoneGraph.from_actions([{"name": "get_order", "arguments": {"id": 17}}])
+score(graph, read_transcript([{"role": "user", "content": "Where is order 17?"}]))
+print([name for name in ("langgraph", "langchain_core.messages") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

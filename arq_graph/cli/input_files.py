@@ -19,7 +19,6 @@ from arq_graph.agent.regular_file import (
     read_limited,
     require_regular_file,
 )
-from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
@@ -43,7 +42,7 @@ def read_tools(agent: Path | None, tools: Sequence[str] | None) -> list[Any] | N
     if agent is not None and tools:
         raise BadParameter("--agent and --tools both name the tools: give one of them")
     if agent is not None:
-        return list(Agent.from_yaml(agent).toolbox.values())
+        return _read_agent_tools(agent)
     if not tools:
         return None
     sources: dict[str, tuple[str, Any]] = {}
@@ -66,11 +65,17 @@ def _read_tool_source(source: str) -> list[Any]:
         document.require_valid()
         values = document.values
         if not _is_tool_file(values):
-            return list(Agent.from_yaml(file).toolbox.values())
+            return _read_agent_tools(file)
         return _load_references([f"{source}:{name}" for name in values])
     if ":" not in source or file.exists():
         return _read_json_tools(file)
     return _load_references([source])
+
+
+def _read_agent_tools(file: Path) -> list[Any]:
+    from arq_graph.agent.spec import Agent  # loads LangChain, which most of what is read here doesn't need
+
+    return list(Agent.from_yaml(file).toolbox.values())
 
 
 def _is_tool_file(values: Any) -> bool:
@@ -82,6 +87,8 @@ def _is_tool_file(values: Any) -> bool:
 
 def _load_references(references: list[str]) -> list[Any]:
     """Load tools as an agent's file in the current folder would name them."""
+    from arq_graph.agent.spec import Agent
+
     document = json.dumps({"name": "tools", "profile": "tools", "tools": references})
     return list(yaml_file.parse_model(document, Agent, source="--tools").toolbox.values())
 

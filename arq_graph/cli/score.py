@@ -10,11 +10,9 @@ from typing import Annotated, Any
 from typer import BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.spec import Agent
 from arq_graph.cli import options
 from arq_graph.cli.exit_codes import NO_ANSWER
 from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
-from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import (
     format_count,
@@ -30,7 +28,6 @@ from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import read_milestones
-from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_registry import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
@@ -62,14 +59,22 @@ def score(
     With --json or --html, results are saved as they come, and the same command continues a run that was stopped. If a
     record cannot be scored, the others still are, and the exit code is 1.
     """
+    # The classes of agents and models load LangChain, which takes longer than scoring a thousand conversations.
     known_tools = read_tools(agent, tools)
-    instructions = Agent.from_yaml(agent).describe_instructions() if agent else None
+    instructions = None
+    if agent:
+        from arq_graph.agent.spec import Agent
+
+        instructions = Agent.from_yaml(agent).describe_instructions()
     files = find_readable_files(transcripts)
     check_output_files([json, html], transcripts)
     graphs = _read_graphs(milestones, known_tools)
     llm_judge = None
     judge_name = "none"
     if judge:
+        from arq_graph.cli.model_choice import choose_model
+        from arq_graph.milestones.judging.llm_judge import LLMJudge
+
         choice = choose_model(judge, base_url)
         judge_name = choice.name
         llm_judge = LLMJudge(choice.chat_model(), tools=known_tools, votes=votes, instructions=instructions)

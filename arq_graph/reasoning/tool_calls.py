@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 T = TypeVar("T")
 
@@ -80,6 +81,9 @@ def pair_calls(messages: Sequence[BaseMessage]) -> list[PlacedCall]:
     A result answers the nearest call before it that has its id and no result yet; within a message, the first one. A
     result without such a call answers none.
     """
+    # Slow to import, and those who read recorded conversations need only the calls.
+    from langchain_core.messages import AIMessage, ToolMessage
+
     calls: list[PlacedCall] = []
     unanswered: UnansweredCalls[PlacedCall] = UnansweredCalls()
     for index, message in enumerate(messages):
