@@ -112,6 +112,6 @@ def _make_model() -> ScriptedChatModel:
 
 def _judge_step(id: str, prompt: Prompt) -> dict[str, Any]:
     turn = prompt.now["turn"]
-    is_first_open = prompt.now["judge"][0]["step"] == id
+    is_first_open = prompt.now["judge"][0]["id"] == id
     is_answered = is_first_open and turn != "M1"
     return {"asks_for_something": True, "answered_by": turn if is_answered else None}

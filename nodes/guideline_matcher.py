@@ -18,7 +18,7 @@ from arq_graph.nodes.blueprint_node import DeferredCall, NodeSteps, QuestionBatc
 from arq_graph.nodes.condition_calls import evaluate_condition
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.guideline_batches import Batch, group_guidelines, is_decided_by_code
-from arq_graph.nodes.journey_judge import JourneyJudge
+from arq_graph.nodes.journey_judge import JourneyJudge, JourneyQuestion
 from arq_graph.nodes.journey_walk import JourneyWalk
 from arq_graph.nodes.judgement_schema import Judgement, make_batch_blueprint
 from arq_graph.nodes.judgements import (
@@ -172,13 +172,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
         to_judge = self._list_batches_to_judge(inputs, candidates)
         matches = dict(inputs.matches) | self._match_by_code(inputs)
         walk: JourneyWalk | None = None
+        journey_question: JourneyQuestion | None = None
         if self._journeys:
-            walk = yield from self._journeys.start(inputs.state, inputs.callback_state)
+            walk, journey_question = yield from self._journeys.start(state, inputs.callback_state)
         questions: list[Question[Any]] = []
         for batch_to_judge in to_judge:
             questions.append(self._make_question(batch_to_judge, inputs))
-        if walk and walk.question:
-            questions.append(walk.question)
+        if journey_question:
+            questions.append(journey_question.question)
         answers: Sequence[Answer[ARQ] | ReasoningError] = []
         if questions:
             possible_ids = walk.list_possible_rules() if walk else []
@@ -193,7 +194,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 matches[id] = make_match(guideline, answer, state.turn_id, holds_by_code=holds_by_code)
             judged_ids.extend(batch_to_judge.ids)
         if self._journeys and walk:
-            update |= yield from self._journeys.finish(walk, matches, answers[len(to_judge) :])
+            journey_answers = answers[len(to_judge) :]
+            update |= yield from self._journeys.finish(walk, journey_question, journey_answers, matches)
             judged_ids.extend(walk.judgements)
         resolved = apply_relations(self.agent.relations, matches)
         state.emit(GuidelinesMatched(matches=tuple(resolved), judged=tuple(judged_ids)))

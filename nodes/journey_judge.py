@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from arq_graph.agent.journey import Journey, JourneyStep, make_rule_id
 from arq_graph.agent.spec import Agent
@@ -16,7 +16,7 @@ from arq_graph.nodes.condition_calls import evaluate_condition
 from arq_graph.nodes.events import JourneysAdvanced
 from arq_graph.nodes.journey_run import JourneyRun
 from arq_graph.nodes.journey_schema import JourneyBlueprint
-from arq_graph.nodes.journey_walk import JourneyWalk
+from arq_graph.nodes.journey_walk import Asked, JourneyWalk
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -26,6 +26,13 @@ from arq_graph.reasoning.reasoner import ModelLike
 
 MAX_QUESTIONS = 4
 """How many questions about journeys one matching pass asks at most."""
+
+
+class JourneyQuestion(NamedTuple):
+    """A question to a model, and what it is about."""
+
+    asked: Asked
+    question: Question[Any]
 
 
 class JourneyJudge(AgentNode[JourneyBlueprint]):
@@ -44,20 +51,22 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
         """Return the blueprint of a worked example, which doesn't depend on tools."""
         return JourneyBlueprint
 
-    def start(self, state: StateView, callback_state: Any) -> Generator[DeferredCall, Any, JourneyWalk]:
-        """Return the walk of a matching pass, with its first question: about the journeys that are under way."""
+    def start(
+        self, state: StateView, callback_state: Any
+    ) -> Generator[DeferredCall, Any, tuple[JourneyWalk, JourneyQuestion | None]]:
+        """Return the walk of a matching pass, and its first question, about the journeys that are under way."""
         walk = JourneyWalk(self.agent, state, partial(evaluate_condition, state=callback_state))
-        yield from walk.advance({run.journey.id: run.is_under_way for run in walk.runs.values()})
-        walk.question = self.make_question(walk, is_first=not state.current_turn_matches)
-        return walk
+        yield from walk.advance({id: run.is_under_way for id, run in walk.runs.items()})
+        return walk, self._make_question(walk, is_first=not state.current_turn_matches)
 
     def finish(
         self,
         walk: JourneyWalk,
-        matches: dict[str, GuidelineMatch],
+        question: JourneyQuestion | None,
         answers: Sequence[Answer[Any] | ReasoningError],
+        matches: dict[str, GuidelineMatch],
     ) -> Generator[QuestionBatch | DeferredCall, Any, Update]:
-        """Take over the answers, and ask until every open step is judged; add the matches, and return the update.
+        """Take over the answer, and ask until every open step is judged; add the matches, and return the update.
 
         A journey that has just begun needs another question, and so do steps that a skipped one opens; there are at
         most `MAX_QUESTIONS`.
@@ -70,12 +79,13 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
             for answer in answers:
                 if isinstance(answer, ReasoningError):
                     raise answer
-                walk.read_answer(answer.value)
+                if question is not None:
+                    walk.read_answer(answer.value, question.asked)
             yield from walk.advance(is_condition_met)
-            question = self.make_question(walk, is_first=False)
+            question = self._make_question(walk, is_first=False)
             if question is None or remaining == 0:
                 break
-            answers = yield QuestionBatch([question])
+            answers = yield QuestionBatch([question.question])
         matches.update(walk.make_matches())
         record = walk.make_record()
         if record is None:
@@ -83,121 +93,89 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
         walk.state.emit(JourneysAdvanced(journeys=record.journeys))
         return {"journeys": walk.state.build_channel_value("journeys", [record])}
 
-    def make_question(self, walk: JourneyWalk, *, is_first: bool) -> Question[JourneyBlueprint] | None:
+    def _make_question(self, walk: JourneyWalk, *, is_first: bool) -> JourneyQuestion | None:
         """Return the question about what is open; None if there is nothing to ask.
 
-        Args:
-            walk: How far the customer is.
-            is_first: True for the first question of a turn, which also asks what the customer's message changes.
+        The first question of a turn also asks what the customer's message changes.
         """
-        steps = walk.list_steps_to_judge()
         under_way = [run for run in walk.runs.values() if run.state == "active"]
-        optional: dict[str, list[Any]] = {"ended": []}
-        for run in walk.runs.values():
-            if walk.may_begin_anew(run):
-                walk.asked_to_begin_anew.add(run.journey.id)
-                ended = {
-                    "journey": run.journey.id,
-                    "condition": _get_condition(run.journey),
-                    "ended": run.state,
-                }
-                optional["ended"].append(ended)
-        if is_first:
-            optional["done"] = [entry for run in under_way for entry in self._describe_done(walk, run)]
-            optional["give_up"] = [
-                {"journey": run.journey.id, "condition": run.journey.give_up}
-                for run in under_way
-                if run.journey.give_up
-            ]
-        if not steps and not any(optional.values()):
+        sections: dict[str, list[dict[str, Any]]] = {"judge": [], "done": [], "give_up": [], "ended": []}
+        for journey, step in walk.list_steps_to_judge():
+            sections["judge"].append(_describe_step(journey, step))
+        for run in walk.list_ended():
+            description = _describe_journey(run.journey) | {"ended": run.state}
+            sections["ended"].append(description)
+        for run in under_way if is_first else ():
+            sections["done"].extend(_describe_done(walk, run))
+            if run.journey.give_up:
+                sections["give_up"].append({"id": run.journey.id, "condition": run.journey.give_up})
+        if not any(sections.values()):
             return None
-        judge = [_describe_step(journey, step) for journey, step in steps]
-        values = {"journeys": self._describe_journeys(walk, under_way), "judge": judge}
-        sections = self.describe_turn(walk.state, values, optional)
-        rule_ids = tuple(make_rule_id(journey.id, step.id) for journey, step in steps)
-        walk.asked = rule_ids
-        review = _JourneyReview(rule_ids, optional, walk.citable_ids)
-        prompt = self.build_prompt(walk.state.conversation, sections)
-        return Question(
-            JourneyBlueprint, prompt, review.check, "journeys", max_candidates=2, guidelines=rule_ids
-        )
-
-    def _describe_journeys(self, walk: JourneyWalk, runs: Iterable[JourneyRun]) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = []
-        for run in runs:
-            entry: dict[str, Any] = {"id": run.journey.id, "condition": _get_condition(run.journey)}
+        asked = Asked(**{name: tuple(entry["id"] for entry in entries) for name, entries in sections.items()})
+        journeys: list[dict[str, Any]] = []
+        for run in under_way:
+            description = _describe_journey(run.journey)
             if run.begun > 1:
-                entry["began_again_at"] = walk.state.conversation.find_line_id(run.begun_in)
-            entries.append(entry)
-        return entries
-
-    def _describe_done(self, walk: JourneyWalk, run: JourneyRun) -> Iterable[dict[str, Any]]:
-        for step in run.journey.steps:
-            if run.is_done(step.id) and step.journey is None:
-                progress = run.steps[step.id]
-                place = walk.state.conversation.find_line_id(progress.source)
-                yield {
-                    "step": make_rule_id(run.journey.id, step.id),
-                    "action": step.action,
-                    "done": progress.reason,
-                    "at": place,
-                }
+                description["began_again_at"] = walk.state.conversation.find_line_id(run.begun_in)
+            journeys.append(description)
+        required = {"journeys": journeys, "judge": sections.pop("judge")}
+        prompt = self.build_prompt(
+            walk.state.conversation, self.describe_turn(walk.state, required, sections)
+        )
+        check = partial(_find_complaints, asked, walk.facts.citable_ids)
+        question = Question(
+            JourneyBlueprint, prompt, check, "journeys", max_candidates=2, guidelines=asked.judge
+        )
+        return JourneyQuestion(asked, question)
 
 
-class _JourneyReview:
-    """Checks that an answer judges what it was asked about, and cites what there is."""
-
-    def __init__(
-        self, rule_ids: Sequence[str], optional: dict[str, list[Any]], citable_ids: Iterable[str]
-    ) -> None:
-        self._rule_ids = rule_ids
-        self._citable_ids = set(citable_ids)
-        self._done = [entry["step"] for entry in optional.get("done", ())]
-        self._give_up = [entry["journey"] for entry in optional.get("give_up", ())]
-        self._ended = [entry["journey"] for entry in optional["ended"]]
-
-    def check(self, answer: JourneyBlueprint) -> list[Complaint]:
-        """Return the complaints about an answer."""
-        complaints: list[Complaint] = []
-        judged = [entry.step for entry in answer.steps]
-        for id in self._rule_ids:
-            if id not in judged:
-                complaints.append(Complaint("JourneyBlueprint", "steps", f"{id} is in `judge`, so judge it"))
-        complaints.extend(_check_ids("steps", judged, self._rule_ids, "judge"))
-        for number, entry in enumerate(answer.steps):
-            judgement = entry.judgement
-            if judgement.asks_for_something:
-                place = f"steps[{number}].judgement.answered_by"
-                complaints.extend(self._check_citation(place, judgement.answered_by))
-        for number, change in enumerate(answer.changed):
-            complaints.extend(self._check_citation(f"changed[{number}].answered_by", change.answered_by))
-        changed = [change.step for change in answer.changed]
-        complaints.extend(_check_ids("changed", changed, self._done, "done"))
-        complaints.extend(_check_ids("given_up", answer.given_up, self._give_up, "give_up"))
-        complaints.extend(_check_ids("begun_anew", answer.begun_anew, self._ended, "ended"))
-        return complaints
-
-    def _check_citation(self, place: str, id: str | None) -> Iterable[Complaint]:
-        if id is not None and id not in self._citable_ids:
-            problem = f"there is no {id!r}: give the id of a message, a result or a variable"
-            yield Complaint("JourneyBlueprint", place, problem)
+def _find_complaints(asked: Asked, citable_ids: Container[str], answer: JourneyBlueprint) -> list[Complaint]:
+    """Return complaints if an answer doesn't judge what it was asked about, or cites what there isn't."""
+    complaints: list[Complaint] = []
+    judged = [entry.step for entry in answer.steps]
+    for id in asked.judge:
+        if id not in judged:
+            complaints.append(Complaint("JourneyBlueprint", "steps", f"{id} is in `judge`, so judge it"))
+    cited = {f"changed[{number}]": change.answered_by for number, change in enumerate(answer.changed)}
+    for number, entry in enumerate(answer.steps):
+        if entry.judgement.asks_for_something:
+            cited[f"steps[{number}].judgement"] = entry.judgement.answered_by
+    for place, cited_id in cited.items():
+        if cited_id is not None and cited_id not in citable_ids:
+            problem = f"there is no {cited_id!r}: give the id of a message, a result or a variable"
+            complaints.append(Complaint("JourneyBlueprint", f"{place}.answered_by", problem))
+    changed = [change.step for change in answer.changed]
+    for query, section, ids, allowed in (
+        ("steps", "judge", judged, asked.judge),
+        ("changed", "done", changed, asked.done),
+        ("given_up", "give_up", answer.given_up, asked.give_up),
+        ("begun_anew", "ended", answer.begun_anew, asked.ended),
+    ):
+        for id in ids:
+            if id not in allowed:
+                problem = f"{id!r} is not in `{section}`: leave it out"
+                complaints.append(Complaint("JourneyBlueprint", query, problem))
+    return complaints
 
 
-def _check_ids(field: str, ids: Sequence[str], allowed: Sequence[str], section: str) -> Iterable[Complaint]:
-    for id in ids:
-        if id not in allowed:
-            yield Complaint("JourneyBlueprint", field, f"{id!r} is not in `{section}`: leave it out")
+def _describe_journey(journey: Journey) -> dict[str, Any]:
+    return {"id": journey.id, "condition": journey.condition_rule.condition_text}
+
+
+def _describe_done(walk: JourneyWalk, run: JourneyRun) -> Iterator[dict[str, Any]]:
+    for step in run.journey.steps:
+        if run.is_done(step.id) and step.journey is None:
+            progress = run.steps[step.id]
+            place = walk.state.conversation.find_line_id(progress.source)
+            rule_id = make_rule_id(run.journey.id, step.id)
+            yield {"id": rule_id, "action": step.action, "done": progress.reason, "at": place}
 
 
 def _describe_step(journey: Journey, step: JourneyStep) -> dict[str, Any]:
-    entry: dict[str, Any] = {"step": make_rule_id(journey.id, step.id)}
-    if step.condition is not None:
-        entry["condition"] = step.condition if isinstance(step.condition, str) else "code checks it: yes"
+    entry: dict[str, Any] = {"id": make_rule_id(journey.id, step.id)}
+    if isinstance(step.condition, str):
+        entry["condition"] = step.condition
     entry["action"] = step.action
     if isinstance(step.done_when, str):
         entry["done_when"] = step.done_when
     return entry
-
-
-def _get_condition(journey: Journey) -> str | None:
-    return journey.condition_rule.condition_text

@@ -52,6 +52,10 @@ class JourneyRun:
         """Return True if a step is done or skipped."""
         return id in self.steps and self.steps[id].state in ("done", "skipped")
 
+    def is_taken(self, id: str) -> bool:
+        """Return True if a step has opened and is neither done nor skipped."""
+        return id in self.steps and self.steps[id].state == "open"
+
     def is_open(self, step: JourneyStep) -> bool:
         """Return True if a step is to be taken, or judged again, now: what has to come before it is settled.
 
@@ -91,12 +95,10 @@ class JourneyRun:
 
     def open_step(self, id: str, told_before: int) -> None:
         """Note that a step is open."""
-        progress = self.steps.get(id)
-        if progress is None:
+        if id not in self.steps:
             self.steps[id] = StepProgress(step=id, state="open", told_before=told_before)
-        elif progress.state != "open":
-            update = {"state": "open", "told_before": told_before, "source": None}
-            self.steps[id] = progress.model_copy(update=update)
+        elif not self.is_taken(id):
+            self.update(id, state="open", told_before=told_before, source=None)
 
     def settle(self, id: str, state: Literal["done", "skipped"], reason: str, **fields: Any) -> bool:
         """Note that a step is done or skipped, and why; return True if it wasn't so before.
@@ -120,17 +122,15 @@ class JourneyRun:
             rule_id = make_rule_id(self.journey.id, id)
             self.reopen_later_steps(id, f"{rule_id} has another result ({source})")
 
-    def reopen(self, id: str, reason: str, told_before: int) -> None:
-        """Open a step again; its call still counts, so that it is not repeated with the same arguments."""
-        update = {"state": "open", "reason": reason, "source": None, "told_before": told_before}
-        self.steps[id] = self.steps[id].model_copy(update=update)
+    def update(self, id: str, **fields: Any) -> None:
+        """Change fields of a step's progress."""
+        self.steps[id] = self.steps[id].model_copy(update=fields)
 
     def reopen_later_steps(self, id: str, reason: str) -> None:
         """Have all steps after a step wait until what is before them is done again."""
         for later_id in self.journey.find_later_steps(id):
-            if progress := self.steps.get(later_id):
-                update = {"state": "waiting", "reason": reason, "source": None}
-                self.steps[later_id] = progress.model_copy(update=update)
+            if later_id in self.steps:
+                self.update(later_id, state="waiting", reason=reason, source=None)
 
     def make_state(self) -> JourneyState | None:
         """Return what is stored; None if the journey has not begun."""

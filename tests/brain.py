@@ -184,9 +184,9 @@ class Brain:
         schema = prompt.schema["properties"]["steps"]["items"]
         for step in prompt.now["judge"]:
             entry = fill_schema(schema)
-            entry["step"] = step["step"]
+            entry["step"] = step["id"]
             override(entry["judgement"], {"action": step["action"], "condition_holds": "yes"})
-            override(entry["judgement"], evaluate(self.steps.get(step["step"], {}), prompt))
+            override(entry["judgement"], evaluate(self.steps.get(step["id"], {}), prompt))
             answer["steps"].append(entry)
         override(answer, evaluate(self.journeys, prompt) or {})
 

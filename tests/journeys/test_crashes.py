@@ -46,7 +46,7 @@ class CrashingSaver(InMemorySaver):
 
 def judge_steps(prompt: Any) -> dict[str, Any]:
     last = prompt.lines[-1].get("text", "") if prompt.lines else ""
-    done = [step["step"] for step in prompt.now.get("done", ())]
+    done = [step["id"] for step in prompt.now.get("done", ())]
     if "Sorry" in last and "return-order" in done:
         return {"changed": [{"step": "return-order", "answered_by": prompt.now["turn"]}]}
     if "keep" in last and prompt.now.get("give_up"):
