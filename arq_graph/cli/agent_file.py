@@ -76,6 +76,13 @@ def check(agent: options.AgentFile) -> None:
         limits = f"up to {knowledge.max_passages} passages, {knowledge.max_tokens:,} tokens, in {knowledge.timeout:g} s"
         knowledge_lines[f"{number} {knowledge.name}"] = [limits]
     _show_section("Knowledge", knowledge_lines)
+    check_lines: dict[str, list[RenderableType]] = {}
+    for number, check in enumerate(spec.checks, start=1):
+        consequences = (
+            f"{check.on}: {check.then} if it fails, {check.on_error} on an error, in {check.timeout:g} s"
+        )
+        check_lines[f"{number} {check.label}"] = [consequences]
+    _show_section("Checks", check_lines)
     show("")
     for name, confirmation in spec.confirm.items():
         _warn_of_unstable_values(ToolSchema(spec.toolbox[name]))

@@ -23,6 +23,7 @@ from arq_graph.cli.screen import (
     show,
     show_error,
 )
+from arq_graph.cli.takeover_view import HOW_TO_WRITE, takeover_view
 from arq_graph.cli.turn_view import customer_view, reply_view, show_outcome
 from arq_graph.errors import ArqGraphError
 
@@ -43,8 +44,9 @@ def chat(
 ) -> None:
     """Talk to an agent in the terminal.
 
-    You are asked to approve calls that wait for an operator. Ctrl-C and Ctrl-D leave. You can continue the thread
-    later; a turn that is left unfinished is finished first.
+    You are asked to approve calls that wait for an operator. With /colleague TEXT you write as a person who has taken
+    the conversation over, until /give-back. Ctrl-C and Ctrl-D leave. You can continue the thread later; a turn that is
+    left unfinished is finished first.
     """
     model_choice = choose_model(model, base_url, model_arg)
     settings = DialogueOptions(agent, model_choice, mode, strategy, milestones, thread, db)
@@ -74,6 +76,8 @@ def _show_header(dialogue: Dialogue, model: str) -> None:
         note("This turn was left unfinished; it is finished now.")
     elif turn.reply is not None:
         show(reply_view(turn))
+    if turn.takeover is not None:
+        show(takeover_view(turn.takeover), HOW_TO_WRITE)
 
 
 def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
@@ -88,6 +92,11 @@ def _read_messages(dialogue: Dialogue) -> Iterator[str | None]:
                 note("There is no reply yet.")
             else:
                 show_explanation(turn, dialogue.thread_note)
+        elif text.startswith("/colleague "):
+            dialogue.write_as_colleague(text.removeprefix("/colleague "))
+        elif text == "/give-back":
+            dialogue.give_back()
+            note("The agent answers again.")
         elif text or dialogue.is_turn_unfinished:
             show("")
             yield text or None

@@ -19,6 +19,7 @@ from langgraph.types import Command, StateSnapshot
 from typer import Option
 
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.takeover import Takeover
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.apps.resuming import App, resume_or_invoke
 from arq_graph.apps.settings import StrategyName
@@ -36,6 +37,7 @@ from arq_graph.cli.threads import (
 )
 from arq_graph.errors import ArqGraphError, ReasoningError
 from arq_graph.milestones.graph_file import read_milestones
+from arq_graph.nodes.takeover import TAKEN_OVER, colleague_message
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import track_usage
@@ -141,6 +143,23 @@ class Dialogue:
     def last_turn(self) -> Turn | None:
         """The last turn, or None before the first."""
         return read_last_turn(self._state.values, self.agent.name)
+
+    @property
+    def takeover(self) -> Takeover | None:
+        """The takeover of the conversation by a person, or None."""
+        turn = self.last_turn
+        return turn.takeover if turn else None
+
+    def write_as_colleague(self, text: str) -> None:
+        """Write to the customer as the person who has the conversation; who hasn't yet takes it over."""
+        values: dict[str, Any] = {"messages": [colleague_message(clean(text))]}
+        if self.takeover is None:
+            values["takeover"] = {"by": "a colleague"}
+        self.app.update_state(self._config, values, as_node=TAKEN_OVER)
+
+    def give_back(self) -> None:
+        """Give the conversation back to the agent."""
+        self.app.update_state(self._config, {"takeover": None}, as_node=TAKEN_OVER)
 
     def show_resume_command(self) -> None:
         """Print on standard error how to continue the thread."""

@@ -23,6 +23,7 @@ from arq_graph.cli.screen import (
     show_command,
     show_heading,
 )
+from arq_graph.cli.takeover_view import format_checks, takeover_view
 from arq_graph.cli.threads import (
     ThreadNote,
     Turn,
@@ -80,7 +81,7 @@ def explain(
         name, model = thread_note.agent, f" · {thread_note.model} · mode {thread_note.mode}"
     show(join_parts(safe_text(name, "bold"), f"{model} · thread {thread}, turn {turn.turn}"), "")
     show_explanation(turn, thread_note)
-    if turn.reply is None and thread_note:
+    if turn.reply is None and turn.takeover is None and thread_note:
         show("", "The turn is unfinished. Continue with:")
         command = ["arq-graph", "chat", thread_note.file, "--thread", thread]
         if db:
@@ -91,10 +92,16 @@ def explain(
 def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
     """Print every judgement, decision and revision of a turn."""
     show(customer_view(turn.customer))
-    if turn.reply is None:
-        show("There is no reply yet.", style="yellow")
-    else:
+    if turn.reply is not None:
         show(reply_view(turn))
+    elif turn.takeover is None:
+        show("There is no reply yet.", style="yellow")
+    if turn.takeover is not None:
+        show(takeover_view(turn.takeover))
+    if turn.checks:
+        show_heading("Checks")
+        for line in format_checks(turn.checks):
+            show(line)
     steps_by_journey = _list_steps(turn, thread_note)
     step_ids = {make_rule_id(journey, step) for journey, steps in steps_by_journey.items() for step in steps}
     guidelines = [

@@ -57,8 +57,11 @@ def run(
     operator = approve_all if approve else None
     with open_dialogue(settings, operator=operator, conversation=conversation) as dialogue:
         note(f"{dialogue.agent.name} · {model_choice.name} · thread {dialogue.thread}")
-        remaining = _skip_sent_messages(messages, dialogue.customer_texts)
         chat_command = settings.resume_command(dialogue.thread)
+        if dialogue.takeover is not None:
+            note(_explain_takeover(chat_command))
+            raise Exit(WAITING)
+        remaining = _skip_sent_messages(messages, dialogue.customer_texts)
         dialogue.run(
             chain([None], remaining), lambda outcome: _print_outcome(outcome, dialogue, chat_command)
         )
@@ -108,15 +111,25 @@ def _print_outcome(outcome: TurnOutcome, dialogue: Dialogue, chat_command: list[
     calls = outcome.usage.calls
     record: dict[str, Any] = {"thread": dialogue.thread} | outcome.turn.model_dump(mode="json")
     record |= {"calls": calls, "usage": usage}
-    if not outcome.pending_calls:
+    if outcome.pending_calls:
+        approve = f"`{shlex.join(dialogue.resume_command)} --approve`"
+        decide = f"`{shlex.join(chat_command)}`"
+        what_to_do = (
+            f"a tool call waits for an operator: approve all of them with {approve}, or decide with {decide}"
+        )
+    elif outcome.turn.takeover is not None:
+        what_to_do = _explain_takeover(chat_command)
+    else:
         print_json(record)
         note(f"turn {outcome.turn.turn}: {calls} model calls, {outcome.seconds:.1f} s")
         return
-    approve = f"`{shlex.join(dialogue.resume_command)} --approve`"
-    decide = f"`{shlex.join(chat_command)}`"
-    what_to_do = (
-        f"a tool call waits for an operator: approve all of them with {approve}, or decide with {decide}"
-    )
     print_json(record | {"what_to_do": what_to_do})
     note(what_to_do)
     raise Exit(WAITING)
+
+
+def _explain_takeover(chat_command: list[str]) -> str:
+    return (
+        "the conversation was handed over to a person: write as that person, or give it back, with "
+        f"`{shlex.join(chat_command)}`"
+    )

@@ -14,14 +14,17 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from pydantic import BaseModel, computed_field
 
+from arq_graph.agent.check import CheckDecision
 from arq_graph.agent.journey_progress import JourneyProgress, JourneyState
 from arq_graph.agent.passage import Passage
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolVerdict
+from arq_graph.agent.takeover import Takeover
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript
 from arq_graph.models.resolve import is_offline
+from arq_graph.reasoning.history import is_from_colleague
 from arq_graph.reasoning.tool_calls import pair_calls
 from arq_graph.reasoning.usage import UsageTracker
 
@@ -222,7 +225,8 @@ class ToolRun(BaseModel):
 class Turn(BaseModel, frozen=True):
     """One turn of a thread, as `run` and `explain --json` print it.
 
-    Without a reply it is unfinished; `tool_decisions` and `revisions` hold the rejected ones, too.
+    Without a reply it is unfinished, or a person has the conversation (`takeover`). `tool_decisions` and `revisions`
+    hold the rejected ones, too.
     """
 
     turn: int
@@ -237,6 +241,8 @@ class Turn(BaseModel, frozen=True):
     moves: tuple[Move, ...]
     progress: Progress | None
     journeys: tuple[JourneyState, ...] = ()
+    checks: tuple[CheckDecision, ...] = ()
+    takeover: Takeover | None = None
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -308,6 +314,8 @@ def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn 
         moves=turn_records("moves"),
         progress=_last(records("progress")),
         journeys=_read_journeys(records("journeys")),
+        checks=turn_records("checks"),
+        takeover=values.get("takeover"),
     )
 
 
@@ -325,7 +333,8 @@ def _last(records: Sequence[Any]) -> Any:
 
 
 def _read_reply(messages: Sequence[AnyMessage]) -> str | None:
-    last = _last(messages)
+    own_messages = [message for message in messages if not is_from_colleague(message)]
+    last = _last(own_messages)
     if not isinstance(last, AIMessage) or last.tool_calls:
         return None
     return last.text

@@ -22,6 +22,7 @@ from arq_graph.cli.screen import (
     safe_text,
     show,
 )
+from arq_graph.cli.takeover_view import HOW_TO_WRITE, format_checks, takeover_view
 from arq_graph.cli.threads import ToolRun, Turn, TurnOutcome
 from arq_graph.milestones.reports.table_format import format_range
 
@@ -56,7 +57,10 @@ def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
         names = ", ".join(call["name"] for call in outcome.pending_calls)
         show(label_grid([("waits", "bold yellow", [f"for an operator to approve {names}"])]))
         return
-    show(reply_view(turn))
+    if turn.reply is not None:
+        show(reply_view(turn))
+    if turn.takeover is not None:
+        show(takeover_view(turn.takeover), HOW_TO_WRITE)
     if turn.progress is not None:
         show(label_grid([("progress", "dim", [progress_line(turn.progress)])]))
     show(label_grid([("", "", [_effort_line(outcome)])]))
@@ -92,6 +96,9 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
         yield "dropped", "dim", [name_grid(dropped)]
     if turn.journeys:
         yield "journeys", "dim", [name_grid(list_journeys(turn.journeys, agent))]
+    failed_checks = [decision for decision in turn.checks if not decision.passed]
+    if failed_checks:
+        yield "checks", "yellow", list(format_checks(failed_checks))
     if turn.passages:
         yield "found", "dim", list(format_passages(turn))
     if turn.plan is not None:
