@@ -26,15 +26,8 @@ from arq_graph.apps.settings import StrategyName
 from arq_graph.cli.model_choice import ModelChoice
 from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import note, show_command, stderr_console
-from arq_graph.cli.threads import (
-    ThreadNote,
-    Threads,
-    Turn,
-    TurnOutcome,
-    customer_messages,
-    open_threads,
-    read_last_turn,
-)
+from arq_graph.cli.threads import ThreadNote, Threads, open_threads
+from arq_graph.cli.turn import Turn, TurnOutcome, customer_messages, read_last_turn
 from arq_graph.errors import ArqGraphError, ReasoningError
 from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.nodes.takeover import TAKEN_OVER, colleague_message

@@ -24,13 +24,8 @@ from arq_graph.cli.screen import (
     show_heading,
 )
 from arq_graph.cli.takeover_view import format_checks, takeover_view
-from arq_graph.cli.threads import (
-    ThreadNote,
-    Turn,
-    find_latest_thread,
-    load_last_turn,
-    open_existing_threads,
-)
+from arq_graph.cli.threads import ThreadNote, find_latest_thread, load_last_turn, open_existing_threads
+from arq_graph.cli.turn import Turn
 from arq_graph.cli.turn_view import (
     LIMIT,
     customer_view,

@@ -18,7 +18,7 @@ from arq_graph.cli.exit_codes import WAITING
 from arq_graph.cli.input_files import read_text
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import note, print_json
-from arq_graph.cli.threads import TurnOutcome
+from arq_graph.cli.turn import TurnOutcome
 from arq_graph.errors import InputError
 from arq_graph.reasoning.sections import clean
 

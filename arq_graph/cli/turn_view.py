@@ -23,7 +23,7 @@ from arq_graph.cli.screen import (
     show,
 )
 from arq_graph.cli.takeover_view import HOW_TO_WRITE, format_checks, takeover_view
-from arq_graph.cli.threads import ToolRun, Turn, TurnOutcome
+from arq_graph.cli.turn import ToolRun, Turn, TurnOutcome
 from arq_graph.milestones.reports.table_format import format_range
 
 LIMIT = 2_000

@@ -18,7 +18,7 @@ from arq_graph import (
     create_guided_agent,
     create_respact_agent,
 )
-from arq_graph.cli.threads import read_last_turn
+from arq_graph.cli.turn import read_last_turn
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import (
     CallApprover,
