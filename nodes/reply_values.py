@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import regex  # type: ignore[import-untyped]
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.braces import fill_fields
-from arq_graph.agent.reply import ReplyField, ValueType, split_path
+from arq_graph.agent.reply import Reply, ReplyField, ValueType, split_path
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import FilledField, UsedReply
-from arq_graph.errors import suggestion
+from arq_graph.errors import shorten, suggestion
 from arq_graph.nodes.confirmation import find_hiding
-from arq_graph.nodes.message_schema import ChosenReply, FieldValue
+from arq_graph.nodes.message_schema import ChosenReply
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.history import Line
 from arq_graph.reasoning.sections import as_json
@@ -31,14 +31,39 @@ _TYPES: Mapping[ValueType, TypeAdapter[Any]] = {
     "time": TypeAdapter(time),
     "datetime": TypeAdapter(datetime),
 }
+_Place: TypeAlias = tuple[str, ...]
 _CONTROL = regex.compile(r"[\p{Cc}\p{Zl}\p{Zp}]")
 _LINE_BREAK = regex.compile(r"\r?\n|\t")
 _LINK = regex.compile(r"\]\s*[(\[:]")
 _MAX_SHOWN_VALUES = 5
+_MAX_COMBINATIONS = 1_000
 
 
 class _ValueRefused(ValueError):
     """A value must not be filled in; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A text or number in a source.
+
+    `items` says where it is: which result of the tool and, by the path of each list around it, which item.
+    """
+
+    raw: str | int | float | Decimal
+    items: Mapping[_Place, str | int] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return str(self.raw).strip()
+
+    def is_same(self, wanted: str) -> bool:
+        if isinstance(self.raw, str):
+            return wanted == self.text
+        try:
+            return Decimal(wanted) == Decimal(self.text)
+        except ArithmeticError:
+            return False
 
 
 @dataclass(frozen=True)
@@ -68,57 +93,61 @@ class ReplyFiller:
 
     def fill(self, choice: ChosenReply, language: str) -> FilledReply:
         """Fill a reply that the model chose with the values that it gave, each checked against its source."""
-        given = {value.field: value for value in choice.values}
-        fields = {name: FilledField(value=item.value, source=item.source) for name, item in given.items()}
+        given: dict[str, FilledField] = {}
+        for value in choice.values:
+            given[value.field] = FilledField(value=value.value.strip(), source=value.source.strip())
         reply = next((reply for reply in self._agent.replies if reply.id == choice.reply), None)
         if reply is None:
             hint = suggestion(choice.reply, [reply.id for reply in self._agent.replies])
             problem = f"there is no reply {as_json(choice.reply)}{hint}"
-            return FilledReply(UsedReply(reply=choice.reply, values=fields), "", [problem])
+            return FilledReply(UsedReply(reply=choice.reply, values=given), "", [problem])
         problems: list[str] = []
-        texts: dict[str, str] = {}
-        for name, field in reply.fields.items():
+        values: dict[str, list[_Value]] = {}
+        for name, reply_field in reply.fields.items():
             try:
-                texts[name] = self._find_value(field, given.get(name))
+                values[name] = self._find_values(reply_field, given.get(name))
             except _ValueRefused as refused:
                 problems.append(f"{as_json(name)} of {as_json(reply.id)}: {refused}")
+        if not _are_of_one_item(reply, values):
+            problem = "are from different results or items; take all of them from one"
+            problems.append(f"the values of {as_json(reply.id)} {problem}")
         if problems:
-            return FilledReply(UsedReply(reply=reply.id, values=fields), "", problems)
+            return FilledReply(UsedReply(reply=reply.id, values=given), "", problems)
+        texts = {name: found[0].text for name, found in values.items()}
         used = {name: FilledField(value=text, source=given[name].source) for name, text in texts.items()}
         text = fill_fields(reply.get_text(language), texts)
         return FilledReply(UsedReply(reply=reply.id, values=used), text, ())
 
-    def _find_value(self, field: ReplyField, given: FieldValue | None) -> str:
-        """Return the value as its source has it."""
+    def _find_values(self, field: ReplyField, given: FilledField | None) -> list[_Value]:
+        """Return the value as its source has it, at each place where it has it."""
         if given is None:
             raise _ValueRefused("it has no value; give one with its source, or choose another reply")
-        wanted = given.value.strip()
-        values = self._list_values(field, given.source.strip(), wanted)
-        for value in values:
-            if _is_same(wanted, value):
-                text = str(value).strip()
-                _check_form(text, field)
-                return text
-        shown = as_json([str(value) for value in values[:_MAX_SHOWN_VALUES]])
+        values = self._list_values(field, given)
+        found = [value for value in values if value.is_same(given.value)]
+        if found:
+            _check_form(found[0].text, field)
+            return found
+        shown = as_json([shorten(value.text, 100) for value in values[:_MAX_SHOWN_VALUES]])
         raise _ValueRefused(
-            f"{as_json(wanted)} is not a whole value of {as_json(given.source)}, which has {shown}"
+            f"{as_json(given.value)} is not a whole value of {given.source}, which has {shown}"
         )
 
-    def _list_values(self, field: ReplyField, source: str, wanted: str) -> list[Any]:
-        """Return the values that the field may take from a source."""
+    def _list_values(self, field: ReplyField, given: FilledField) -> list[_Value]:
+        """Return the values that the field may take from the source."""
+        source = given.source
         line = self._conversation.lines_by_id.get(source)
         if line and line.speaker == "tool" and field.result:
             return self._list_result_values(field, field.result, line)
         if line and line.speaker == "customer" and field.customer:
-            return _find_words(wanted, line.text)
+            return _find_words(given.value, line.text)
         if field.variable and source in self._variables:
             variable = self._variables[source]
             if path := split_path(field.variable, [variable["name"]]):
-                return list(_walk(variable["value"], path.keys))
+                return list(_walk(variable["value"], path.keys, (source,), {}))
         allowed = field.model_dump(include={"result", "variable", "customer"}, exclude_defaults=True)
         raise _ValueRefused(f"{as_json(source)} is no source of it: the field allows {as_json(allowed)}")
 
-    def _list_result_values(self, field: ReplyField, result: str, line: Line) -> list[Any]:
+    def _list_result_values(self, field: ReplyField, result: str, line: Line) -> list[_Value]:
         path = split_path(result, self._agent.toolbox)
         if path is None or not line.call or line.call["name"] != path.name:
             raise _ValueRefused(f"{line.id} is not a result of the tool in {as_json(result)}")
@@ -126,46 +155,60 @@ class ReplyFiller:
             raise _ValueRefused(f"{line.id} is an error")
         if field.this_turn and line not in self._conversation.current_turn_results:
             raise _ValueRefused(f"{line.id} is not from this turn")
-        text = line.text
+        place = (path.name,)
         if not path.keys:
-            return [text]
+            return [_Value(line.text, {place: line.id})]
         try:
             # Not as floats, so that a price of 59.90 keeps its last digit.
-            return list(_walk(json.loads(text, parse_float=Decimal), path.keys))
+            result_value = json.loads(line.text, parse_float=Decimal)
+            return list(_walk(result_value, path.keys, place, {place: line.id}))
         except (ValueError, RecursionError):
             return []
 
 
-def _walk(value: Any, keys: Sequence[str]) -> Iterator[str | int | float | Decimal]:
+def _walk(
+    value: Any, keys: Sequence[str], place: _Place, items: Mapping[_Place, str | int]
+) -> Iterator[_Value]:
     """Yield the texts and numbers at a path; a list stands for each of its items."""
     if isinstance(value, list | tuple):
-        for item in value:
-            yield from _walk(item, keys)
+        place = (*place, "[]")
+        for index, item in enumerate(value):
+            yield from _walk(item, keys, place, {**items, place: index})
     elif keys:
         if isinstance(value, Mapping) and keys[0] in value:
-            yield from _walk(value[keys[0]], keys[1:])
+            yield from _walk(value[keys[0]], keys[1:], (*place, keys[0]), items)
     elif isinstance(value, str | int | float | Decimal) and not isinstance(value, bool):
-        yield value
+        yield _Value(value, items)
 
 
-def _is_same(wanted: str, value: str | int | float | Decimal) -> bool:
-    if isinstance(value, str):
-        return wanted == value.strip()
-    try:
-        return Decimal(wanted) == Decimal(str(value))
-    except ArithmeticError:
-        return False
+def _are_of_one_item(reply: Reply, values: Mapping[str, Sequence[_Value]]) -> bool:
+    """Return True if the values can be those of one result of each tool, and of one item of each list in it.
+
+    Fields that share a path are left out: they are meant to show several.
+    """
+    paths = [field.result for field in reply.fields.values()]
+    combinations: list[dict[_Place, str | int]] = [{}]
+    for name, found in values.items():
+        if paths.count(reply.fields[name].result) > 1:
+            continue
+        merged: list[dict[_Place, str | int]] = []
+        for items in combinations:
+            for value in found:
+                if all(items.get(place, item) == item for place, item in value.items.items()):
+                    merged.append({**items, **value.items})
+        combinations = merged[:_MAX_COMBINATIONS]
+    return bool(combinations)
 
 
-def _find_words(wanted: str, text: str) -> list[str]:
+def _find_words(wanted: str, text: str) -> list[_Value]:
     """Return the wanted words if they stand in a text as whole words, without the marks around them; else the text."""
     words = text.split()
     count = len(wanted.split())
     for start in range(len(words) - count + 1):
         found = strip_marks(" ".join(words[start : start + count]))
         if found and found == wanted:
-            return [found]
-    return [text]
+            return [_Value(found)]
+    return [_Value(text)]
 
 
 def _check_form(text: str, field: ReplyField) -> None:

@@ -80,7 +80,7 @@ def test_a_whole_value_of_an_allowed_source_is_filled_in(reply, text):
 @pytest.mark.parametrize(
     ("reply", "complaint"),
     [
-        (("balance", {"amount": ("59", "T1")}), '"59" is not a whole value of "T1", which has ["59.90"]'),
+        (("balance", {"amount": ("59", "T1")}), '"59" is not a whole value of T1, which has ["59.90"]'),
         (("balance", {"amount": ("9.90", "T1")}), "is not a whole value"),
         (("balance", {"amount": ("59.90 euros", "T1")}), "is not a whole value"),
         (("card", {"card": ("4-", "T1")}), 'which has ["4-1", "4-2"]'),
@@ -126,6 +126,48 @@ def test_a_model_that_gives_no_valid_answer_is_replaced_and_one_out_of_reach_is_
     assert get_text({"replies": "FREE TEXT"}, max_attempts=1) == OTHERWISE
     with pytest.raises(errors.ModelUnavailableError):
         get_text(ConnectionError("gone"))
+
+
+ACCOUNTS = """{"bank": {"name": "HB"}, "accounts": [
+    {"id": "A", "sum": 5, "cards": [{"no": "1"}, {"no": "2"}]},
+    {"id": "B", "sum": 7, "cards": [{"no": "3"}]},
+    {"id": "C", "sum": 5, "cards": [{"no": "2"}]}]}"""
+
+
+@pytest.mark.parametrize(
+    ("values", "is_sent"),
+    [
+        ({"id": "A", "sum": "5"}, True),
+        ({"id": "C", "sum": "5"}, True),
+        ({"id": "A", "sum": "7"}, False),
+        ({"id": "A", "sum": "5", "no": "2"}, True),
+        ({"id": "B", "sum": "7", "no": "2"}, False),
+        ({"id": "C", "no": "2", "bank": "HB"}, True),
+    ],
+)
+def test_the_values_of_a_reply_are_those_of_one_item_of_a_list(values, is_sent):
+    paths = {"id": "accounts.id", "sum": "accounts.sum", "no": "accounts.cards.no", "bank": "bank.name"}
+    fields = {name: {"result": f"get_account.{paths[name]}"} for name in values}
+    reply = Reply("list", " ".join(f"{{{name}}}" for name in values), fields=fields)
+    answer = choose(("list", {name: (value, "T1") for name, value in values.items()}))
+    text = get_text(answer, make_state("Hm", ACCOUNTS), make_bank(reply))
+    assert text == (" ".join(values.values()) if is_sent else OTHERWISE)
+
+
+def test_they_are_those_of_one_result_of_a_tool():
+    fields = {name: {"result": f"get_account.{name}"} for name in ("id", "sum")}
+    reply = Reply("sum", "{id} has {sum}", fields=fields)
+    results = ['{"id": "A", "sum": 5}', '{"id": "B", "sum": 7}']
+    for source, text in {"T1": OTHERWISE, " T1": OTHERWISE, "T2": "B has 7"}.items():
+        answer = choose(("sum", {"id": ("A" if "1" in source else "B", source), "sum": ("7", "T2")}))
+        assert get_text(answer, make_state("Hm", *results), make_bank(reply)) == text
+
+
+def test_fields_that_share_a_path_may_show_two_items():
+    path = {"result": "get_account.accounts.id"}
+    reply = Reply("both", "{first} and {second}", fields={"first": path, "second": path})
+    answer = choose(("both", {"first": ("A", "T1"), "second": ("B", "T1")}))
+    assert get_text(answer, make_state("Hm", ACCOUNTS), make_bank(reply)) == "A and B"
 
 
 ERROR = [HumanMessage("Hm", id="h1"), *ran(RESULT, tool="get_account", status="error")]
