@@ -100,8 +100,16 @@ class JourneyRun:
         elif not self.is_taken(id):
             self.update(id, state="open", told_before=told_before, source=None)
 
-    def settle(self, id: str, state: Literal["done", "skipped"], reason: str, **fields: Any) -> bool:
-        """Note that a step is done or skipped, and why; return True if it wasn't so before.
+    def skip(self, step: JourneyStep) -> bool:
+        """Skip a step whose condition doesn't hold, unless a step before it may still open it; return True if that is new."""
+        if all(map(self.is_settled, step.after)):
+            return self.settle(step.id, "skipped", "its condition does not hold")
+        return self.settle(step.id, "waiting", "its condition does not hold yet")
+
+    def settle(
+        self, id: str, state: Literal["done", "skipped", "waiting"], reason: str, **fields: Any
+    ) -> bool:
+        """Note that a step is done, skipped or waits, and why; return True if it wasn't so before.
 
         Once a step is done, those before it that it didn't need are skipped.
         """

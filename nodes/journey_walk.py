@@ -188,7 +188,7 @@ class JourneyWalk:
             return True
         holds = yield from self.facts.find_condition(step, rule_id, judgement)
         if holds == "no":
-            return run.settle(step.id, "skipped", "its condition does not hold")
+            return run.skip(step)
         if holds == "yes":
             run.open_step(step.id, self.facts.count_replies(rule_id))
         if not run.is_taken(step.id):

@@ -209,6 +209,26 @@ def test_a_step_that_requires_all_waits_until_each_step_before_it_is_done_or_ski
     assert talk.active == ["end"]
 
 
+def test_a_step_that_several_lead_to_is_not_skipped_while_one_of_them_is_still_to_come():
+    steps = [
+        JourneyStep("offer", "name times and ask"),
+        JourneyStep("later", "name later times and ask", condition="none suits", after="offer"),
+        JourneyStep("book", "book it", condition="one suits", after=["offer", "later"]),
+        JourneyStep("close", "say goodbye", after="book"),
+    ]
+    talk = Talk(make_shop(journeys=[Journey("return", "the customer wants to return an item", steps)]))
+    talk.steps["return-offer"] = ASKS | {"answered_by": "M1"}
+    talk.steps["return-later"] = ASKS
+    talk.steps["return-book"] = {"condition_holds": "no"}
+    talk.say("I want to return it, but none of your times suits.")
+    assert talk.active == ["later"]
+    assert talk.journey["book"] == "waiting"
+    talk.steps["return-later"] = ASKS | {"answered_by": "M3"}
+    talk.steps["return-book"] = {}
+    talk.say("This one does.")
+    assert talk.active == ["book"]
+
+
 def test_a_condition_that_is_not_known_yet_holds_its_step_back_and_is_an_insight_for_the_reply():
     talk = Talk()
     talk.call["get_order"] = A301

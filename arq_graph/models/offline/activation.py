@@ -1,11 +1,15 @@
-"""Judging guidelines: a condition holds if most of its words were just said, or are in a tool's result."""
+"""Judging guidelines and the steps of journeys by words.
+
+A condition holds if most of its words were just said, or are in a tool's result; that of an observation, of a journey
+or of a step holds from then on. A step that asks is answered by the message after the question that its action quotes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from arq_graph.models.offline.prompt import Prompt, find_common, split_content_words, split_words
+from arq_graph.models.offline.prompt import QUOTED, Prompt, find_common, split_content_words, split_words
 
 _ABOUT_CUSTOMER = {"customer", "asks", "wants", "says", "tells", "needs"}
 _LASTING = {"always", "never", "not"}
@@ -28,6 +32,37 @@ def judge_guidelines(prompt: Prompt) -> dict[str, Any]:
         if guideline["id"] in prompt.now.get("judge", []):
             answers[guideline["id"]] = _judge(prompt, guideline)
     return answers
+
+
+def judge_steps(prompt: Prompt) -> dict[str, Any]:
+    """Return the answers to the question about journeys."""
+    steps = prompt.now.get("judge", [])
+    reasons = {step["step"]: _find_step_reason(prompt, step.get("condition")) for step in steps}
+    holding = {step["step"] for step in steps if step.get("condition") and reasons[step["step"]]}
+    judged: list[dict[str, Any]] = []
+    for step in steps:
+        action = str(step["action"])
+        questions = QUOTED.findall(action)
+        was_asked = bool(questions) and all(question in prompt.last_reply for question in questions)
+        condition_holds = "yes" if reasons[step["step"]] else "not_known_yet"
+        if condition_holds != "yes" and holding:
+            condition_holds = "no"  # another step's condition does
+        judgement = {
+            "action": action,
+            "condition_rationale": reasons[step["step"]] or "Nothing that was said or found has its words.",
+            "condition_holds": condition_holds,
+            "asks_for_something": "ask" in split_words(action),
+            "answered_by": prompt.request_id if was_asked else None,
+            "done_when_holds": bool(_find_step_reason(prompt, step.get("done_when", "-"))),
+        }
+        judged.append({"step": step["step"], "judgement": judgement})
+    return {"steps": judged}
+
+
+def _find_step_reason(prompt: Prompt, condition: str | None) -> str | None:
+    if condition is None or condition.startswith("code checks it"):
+        return "It holds."
+    return _find_words(condition, _list_evidence(prompt, condition, is_lasting=True))
 
 
 def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,8 +104,14 @@ def _find_reason(prompt: Prompt, guideline: Mapping[str, Any]) -> str | None:
         return None if prompt.earlier_replies else "The agent has not said anything yet."
     if guideline["id"] in prompt.now.get("unfinished", []):
         return "What the last reply asked for is still open."
-    for alternative in str(condition).split(" or "):
-        for id, text in _list_evidence(prompt, alternative, _is_about_customer(condition)).items():
+    is_observation = guideline.get("action") is None
+    return _find_words(str(condition), _list_evidence(prompt, str(condition), is_lasting=is_observation))
+
+
+def _find_words(condition: str, evidence: Mapping[str, str]) -> str | None:
+    """Return which text has most words of a condition, or of one of its alternatives; None if none has."""
+    for alternative in condition.split(" or "):
+        for id, text in evidence.items():
             common_words = find_common(alternative, text)
             if len(common_words) * 2 > len(split_content_words(alternative)):
                 return f"{id} speaks of {', '.join(common_words)}."
@@ -81,14 +122,19 @@ def _is_about_customer(condition: str | None) -> bool:
     return not _ABOUT_CUSTOMER.isdisjoint(split_words(condition))
 
 
-def _list_evidence(prompt: Prompt, condition: str, is_about_customer: bool) -> dict[str, str]:
-    """Return by id the texts that may make a condition true: the customer's last message, and this turn's results."""
+def _list_evidence(prompt: Prompt, condition: str, *, is_lasting: bool) -> dict[str, str]:
+    """Return by id the texts that may make a condition true: the customer's last message, and this turn's results.
+
+    A condition that lasts may have become true with an earlier message of the customer.
+    """
     texts = {prompt.request_id: prompt.request}
+    if is_lasting:
+        texts |= {line.id: line.text for line in prompt.lines if line.speaker == "customer"}
     if answers := {"yes", "no"}.intersection(split_words(condition)):
         texts.clear()
         if answers.intersection(split_words(prompt.request)):  # a yes says what the agent asked
             texts[prompt.request_id] = f"{prompt.request} {prompt.last_reply}"
-    if not is_about_customer:
+    if not _is_about_customer(condition):
         for line in prompt.results:
             if not line.failed:
                 texts[line.id] = f"{line.tool} {line.arguments} {line.fields or line.text}"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arq_graph.models.offline.activation import is_opening, judge_guidelines
-from arq_graph.models.offline.calls import QUOTED, Call, describe_argument, find_calls
+from arq_graph.models.offline.activation import is_opening, judge_guidelines, judge_steps
+from arq_graph.models.offline.calls import Call, describe_argument, find_calls
 from arq_graph.models.offline.choice import choose_reply
-from arq_graph.models.offline.prompt import Line, Prompt, find_common, to_phrase
+from arq_graph.models.offline.prompt import QUOTED, Line, Prompt, find_common, to_phrase
 
 NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
 
@@ -25,6 +25,8 @@ def suggest_answers(prompt: Prompt, properties: Mapping[str, Any]) -> dict[str, 
         return _answer_reviser(prompt)
     if "replies" in properties:
         return choose_reply(prompt)
+    if "begun_anew" in properties:
+        return judge_steps(prompt)
     if "guidelines" in prompt.sections:
         return judge_guidelines(prompt)
     if "tools" in prompt.sections:

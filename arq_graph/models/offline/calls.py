@@ -14,7 +14,6 @@ from typing import Any
 from arq_graph.models.offline.activation import is_constant
 from arq_graph.models.offline.prompt import Prompt, find_common, has_negation, split_words, to_phrase
 
-QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _EXAMPLE = re.compile(r"\b(?:like|such as) ([\w@./:+-]*\d(?:[\w@./:+-]*\w)?)")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
