@@ -98,13 +98,15 @@ class JourneyRun:
         if id not in self.steps:
             self.steps[id] = StepProgress(step=id, state="open", told_before=told_before)
         elif not self.is_taken(id):
-            self.update(id, state="open", told_before=told_before, source=None)
+            was_skipped = self.steps[id].state == "skipped"
+            reason = "" if was_skipped else self.steps[id].reason
+            self.update(id, state="open", reason=reason, told_before=told_before, source=None)
 
     def skip(self, step: JourneyStep) -> bool:
-        """Skip a step whose condition doesn't hold, unless a step before it may still open it; return True if that is new."""
+        """Skip a step whose condition doesn't hold, unless one before it may still open it; True if that is new."""
         if all(map(self.is_settled, step.after)):
             return self.settle(step.id, "skipped", "its condition does not hold")
-        return self.settle(step.id, "waiting", "its condition does not hold yet")
+        return self.settle(step.id, "waiting", "")
 
     def settle(
         self, id: str, state: Literal["done", "skipped", "waiting"], reason: str, **fields: Any

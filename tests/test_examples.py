@@ -222,3 +222,47 @@ def test_rules_of_others_can_be_expressed_and_tell_good_conversations_from_bad_o
         assert [event.event for event in results["changed twice"].forbidden] == [9]
     if name == "hotel_booking":
         assert "Booked" in results["another hotel"].frontier
+
+
+def run_clinic(*turns: str) -> list[dict[str, Any]]:
+    agent = Agent.from_yaml(EXAMPLES / "journeys" / "agent.yaml")
+    return run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), list(turns))
+
+
+def get_settled_steps(state: dict[str, Any], outcome: str) -> list[str]:
+    (journey,) = state["journeys"][0]["journeys"]
+    return [step["step"] for step in journey["steps"] if step["state"] == outcome]
+
+
+def test_the_clinic_books_a_later_time_when_none_of_the_first_suits() -> None:
+    turns = (EXAMPLES / "journeys" / "conversation.txt").read_text(encoding="utf-8").splitlines()
+    states = run_clinic(*turns)
+    assert 'Book (slot: "B1")\nReply yes to go ahead.' in states[-2]["messages"][-1].text
+    tools = [message.name for message in states[-1]["messages"] if isinstance(message, ToolMessage)]
+    assert tools == ["find_times", "find_later_times", "book"]
+    assert get_settled_steps(states[-1], "skipped") == ["call"]
+    assert states[-1]["journeys"][0]["journeys"][0]["state"] == "done"
+
+
+def test_the_clinic_books_at_once_what_suits_and_minds_a_guideline_on_the_way() -> None:
+    turns = (
+        "I need an appointment, and it is urgent.",
+        "My knee hurts.",
+        "I take A2, one of the times offered.",
+    )
+    states = run_clinic(*turns, "Yes")
+    assert "please call 555 0100 now" in states[0]["messages"][-1].text
+    assert get_settled_steps(states[-1], "done") == ["reason", "times", "offer", "book"]
+    assert get_settled_steps(states[-1], "skipped") == ["later", "offer-later", "call"]
+
+
+def test_the_clinic_has_the_customer_call_when_no_time_suits() -> None:
+    turns = (
+        "I need an appointment.",
+        "My knee.",
+        "None of the times suits.",
+        "The later times do not suit either.",
+    )
+    state = run_clinic(*turns)[-1]
+    assert "Please call us on 555 0100" in state["messages"][-1].text
+    assert get_settled_steps(state, "skipped") == ["book"]

@@ -209,6 +209,23 @@ def test_a_step_that_requires_all_waits_until_each_step_before_it_is_done_or_ski
     assert talk.active == ["end"]
 
 
+def test_a_step_that_was_skipped_by_mistake_is_open_again_once_its_condition_holds():
+    steps = [
+        JourneyStep("account", "ask for the account", condition="the customer has an account"),
+        JourneyStep("name", "ask for the name", after="account"),
+    ]
+    talk = Talk(make_shop(journeys=[Journey("return", "the customer wants to return an item", steps)]))
+    talk.steps["return-account"] = {"condition_holds": "no"}
+    talk.steps["return-name"] = ASKS
+    talk.say("I want to return it.")
+    assert talk.active == ["name"]
+    talk.steps["return-account"] = ASKS
+    talk.say("I do have an account.")
+    assert talk.active == ["account"]
+    (account, _) = talk.state["journeys"][0]["journeys"][0]["steps"]
+    assert account["reason"] == ""  # no longer why it was skipped
+
+
 def test_a_step_that_several_lead_to_is_not_skipped_while_one_of_them_is_still_to_come():
     steps = [
         JourneyStep("offer", "name times and ask"),

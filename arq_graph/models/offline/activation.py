@@ -37,25 +37,25 @@ def judge_guidelines(prompt: Prompt) -> dict[str, Any]:
 def judge_steps(prompt: Prompt) -> dict[str, Any]:
     """Return the answers to the question about journeys."""
     steps = prompt.now.get("judge", [])
-    reasons = {step["step"]: _find_step_reason(prompt, step.get("condition")) for step in steps}
-    holding = {step["step"] for step in steps if step.get("condition") and reasons[step["step"]]}
+    reasons = {step["id"]: _find_step_reason(prompt, step.get("condition")) for step in steps}
+    holding = {step["id"] for step in steps if step.get("condition") and reasons[step["id"]]}
     judged: list[dict[str, Any]] = []
     for step in steps:
         action = str(step["action"])
         questions = QUOTED.findall(action)
         was_asked = bool(questions) and all(question in prompt.last_reply for question in questions)
-        condition_holds = "yes" if reasons[step["step"]] else "not_known_yet"
+        condition_holds = "yes" if reasons[step["id"]] else "not_known_yet"
         if condition_holds != "yes" and holding:
             condition_holds = "no"  # another step's condition does
         judgement = {
             "action": action,
-            "condition_rationale": reasons[step["step"]] or "Nothing that was said or found has its words.",
+            "condition_rationale": reasons[step["id"]] or "Nothing that was said or found has its words.",
             "condition_holds": condition_holds,
             "asks_for_something": "ask" in split_words(action),
             "answered_by": prompt.request_id if was_asked else None,
             "done_when_holds": bool(_find_step_reason(prompt, step.get("done_when", "-"))),
         }
-        judged.append({"step": step["step"], "judgement": judgement})
+        judged.append({"step": step["id"], "judgement": judgement})
     return {"steps": judged}
 
 
