@@ -56,7 +56,13 @@ class Offer(Part):
             )
         action = f"mention in a few words that you can do this, unless it is out of place now: {self.what}"
         return Guideline(
-            condition, action, id=self.id, continuous=False, priority=PRIORITY, on_failure="skip"
+            condition,
+            action,
+            id=self.id,
+            continuous=False,
+            priority=PRIORITY,
+            on_failure="skip",
+            sensitive_to_tools=True,
         )
 
 
