@@ -13,7 +13,6 @@ from .agent.knowledge import Knowledge as Knowledge
 from .agent.mcp import McpServer as McpServer
 from .agent.offer import Offer as Offer
 from .agent.reply import Reply as Reply
-from .agent.reply import ReplyField as ReplyField
 from .agent.spec import Agent as Agent
 from .agent.state import AgentState as AgentState
 from .agent.takeover import hand_over as hand_over

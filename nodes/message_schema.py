@@ -99,7 +99,7 @@ class MessageBlueprint(MessageContext):
 
 
 class ReplyFit(ARQ, defer_build=True):
-    """How a prepared reply fits."""
+    """The fit of a prepared reply."""
 
     reply: str = respond("Its id.")
     values: str = respond("Where is the value of each of its fields? Give ids, or say that it is not here.")

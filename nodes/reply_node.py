@@ -38,7 +38,7 @@ class ReplyNodeSettings(NodeSettings, total=False):
 
 @dataclass(frozen=True)
 class ReplyContext:
-    """What the reply of a turn rests on.
+    """The basis of a turn's reply.
 
     Args:
         state: The state.

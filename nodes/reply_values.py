@@ -57,11 +57,11 @@ class _Value:
     def text(self) -> str:
         return str(self.raw).strip()
 
-    def is_same(self, wanted: str) -> bool:
+    def is_same(self, text: str) -> bool:
         if isinstance(self.raw, str):
-            return wanted == self.text
+            return text == self.text
         try:
-            return Decimal(wanted) == Decimal(self.text)
+            return Decimal(text) == Decimal(self.text)
         except ArithmeticError:
             return False
 
@@ -93,53 +93,54 @@ class ReplyFiller:
 
     def fill(self, choice: ChosenReply, language: str) -> FilledReply:
         """Fill a reply that the model chose with the values that it gave, each checked against its source."""
-        given: dict[str, FilledField] = {}
+        claims: dict[str, FilledField] = {}
         for value in choice.values:
-            given[value.field] = FilledField(value=value.value.strip(), source=value.source.strip())
+            claims[value.field] = FilledField(value=value.value.strip(), source=value.source.strip())
         reply = next((reply for reply in self._agent.replies if reply.id == choice.reply), None)
         if reply is None:
             hint = suggestion(choice.reply, [reply.id for reply in self._agent.replies])
             problem = f"there is no reply {as_json(choice.reply)}{hint}"
-            return FilledReply(UsedReply(reply=choice.reply, values=given), "", [problem])
+            return FilledReply(UsedReply(reply=choice.reply, values=claims), "", [problem])
         problems: list[str] = []
         values: dict[str, list[_Value]] = {}
         for name, reply_field in reply.fields.items():
             try:
-                values[name] = self._find_values(reply_field, given.get(name))
+                values[name] = self._find_values(reply_field, claims.get(name))
             except _ValueRefused as refused:
                 problems.append(f"{as_json(name)} of {as_json(reply.id)}: {refused}")
         if not _are_of_one_item(reply, values):
             problem = "are from different results or items; take all of them from one"
             problems.append(f"the values of {as_json(reply.id)} {problem}")
         if problems:
-            return FilledReply(UsedReply(reply=reply.id, values=given), "", problems)
-        texts = {name: found[0].text for name, found in values.items()}
-        used = {name: FilledField(value=text, source=given[name].source) for name, text in texts.items()}
+            return FilledReply(UsedReply(reply=reply.id, values=claims), "", problems)
+        texts = {name: matches[0].text for name, matches in values.items()}
+        used = {name: FilledField(value=text, source=claims[name].source) for name, text in texts.items()}
         text = fill_fields(reply.get_text(language), texts)
         return FilledReply(UsedReply(reply=reply.id, values=used), text, ())
 
-    def _find_values(self, field: ReplyField, given: FilledField | None) -> list[_Value]:
+    def _find_values(self, field: ReplyField, claim: FilledField | None) -> list[_Value]:
         """Return the value as its source has it, at each place where it has it."""
-        if given is None:
+        if claim is None:
             raise _ValueRefused("it has no value; give one with its source, or choose another reply")
-        values = self._list_values(field, given)
-        found = [value for value in values if value.is_same(given.value)]
-        if found:
-            _check_form(found[0].text, field)
-            return found
-        shown = as_json([shorten(value.text, 100) for value in values[:_MAX_SHOWN_VALUES]])
+        values = self._list_values(field, claim)
+        matches = [value for value in values if value.is_same(claim.value)]
+        if matches:
+            _check_form(matches[0].text, field)
+            return matches
+        excerpts = as_json([shorten(value.text, 100) for value in values[:_MAX_SHOWN_VALUES]])
         raise _ValueRefused(
-            f"{as_json(given.value)} is not a whole value of {given.source}, which has {shown}"
+            f"{as_json(claim.value)} is not a whole value of {claim.source}, which has {excerpts}"
         )
 
-    def _list_values(self, field: ReplyField, given: FilledField) -> list[_Value]:
+    def _list_values(self, field: ReplyField, claim: FilledField) -> list[_Value]:
         """Return the values that the field may take from the source."""
-        source = given.source
+        source = claim.source
         line = self._conversation.lines_by_id.get(source)
         if line and line.speaker == "tool" and field.result:
             return self._list_result_values(field, field.result, line)
         if line and line.speaker == "customer" and field.customer:
-            return _find_words(given.value, line.text)
+            quote = claim.value[: field.max_length]  # a longer one is refused, and would be slow to find
+            return _find_words(quote, line.text)
         if field.variable and source in self._variables:
             variable = self._variables[source]
             if path := split_path(field.variable, [variable["name"]]):
@@ -188,26 +189,26 @@ def _are_of_one_item(reply: Reply, values: Mapping[str, Sequence[_Value]]) -> bo
     """
     paths = [field.result for field in reply.fields.values()]
     combinations: list[dict[_Place, str | int]] = [{}]
-    for name, found in values.items():
+    for name, matches in values.items():
         if paths.count(reply.fields[name].result) > 1:
             continue
         merged: list[dict[_Place, str | int]] = []
         for items in combinations:
-            for value in found:
+            for value in matches:
                 if all(items.get(place, item) == item for place, item in value.items.items()):
                     merged.append({**items, **value.items})
         combinations = merged[:_MAX_COMBINATIONS]
     return bool(combinations)
 
 
-def _find_words(wanted: str, text: str) -> list[_Value]:
-    """Return the wanted words if they stand in a text as whole words, without the marks around them; else the text."""
+def _find_words(quote: str, text: str) -> list[_Value]:
+    """Return the quoted words if they stand in a text as whole words, without the marks around them; else the text."""
     words = text.split()
-    count = len(wanted.split())
+    count = len(quote.split())
     for start in range(len(words) - count + 1):
-        found = strip_marks(" ".join(words[start : start + count]))
-        if found and found == wanted:
-            return [_Value(found)]
+        run = strip_marks(" ".join(words[start : start + count]))
+        if run and run == quote:
+            return [_Value(run)]
     return [_Value(text)]
 
 

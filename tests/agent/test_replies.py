@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 import yaml
 
-from arq_graph import Agent, Reply, ReplyField, Variable, errors
+from arq_graph import Agent, Reply, Variable, errors
 from tests.order_tools import get_order
 
 FILE = """
@@ -38,7 +38,7 @@ def test_a_file_says_the_same_as_python(tmp_path):
         "late",
         {"en": "Order {order} is late.", "de": "Bestellung {order} ist verspätet."},
         "the order is late",
-        {"order": ReplyField(customer=True, type="integer", max_length=12)},
+        {"order": {"customer": True, "type": "integer", "max_length": 12}},
     )
     assert (agent.composition, agent.replies[0]) == ("strict", late)
     jsonschema.validate(yaml.safe_load(FILE), Agent.model_json_schema())
