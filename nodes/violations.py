@@ -163,11 +163,11 @@ def _shows_name(name: str, content: str, *, only_as_code: bool) -> bool:
 
 
 def _is_quoted(token: str, references: PromptReferences) -> bool:
-    """Return True if a word that looks like an id was used by the customer, a tool or the specification.
+    """Return True if a word that looks like an id was used by the customer, a colleague, a tool or the specification.
 
     It may be a product called `M2`.
     """
-    speakers = {"tool"} if token.startswith("G") else {"tool", "customer"}
+    speakers = {"tool"} if token.startswith("G") else {"tool", "customer", "colleague"}
     texts = [references.public_text]
     for line in references.conversation.lines:
         if line.speaker in speakers:

@@ -21,8 +21,9 @@ from arq_graph import (
 )
 from arq_graph.nodes import colleague_message, events
 from tests.apps.desk import make_input, make_thread
-from tests.apps.test_checks import APPS, get_texts
+from tests.apps.test_checks import APPS, ATTACK, get_texts, is_harmless
 from tests.brain import act, brain, get_prompts, say
+from tests.crashing import CrashingSaver, run_turns
 from tests.journeys.returns import Talk, make_shop
 from tests.order_tools import A1, cancel, get_order
 
@@ -275,3 +276,46 @@ def test_the_summary_says_how_far_each_journey_is() -> None:
     talk.call["hand_over"] = REASON
     talk.say("A person, please.")
     assert talk.state["takeover"]["summary"]["journeys"] == ["return (active): done order; open reason"]
+
+
+def test_a_client_can_neither_set_a_takeover_nor_end_one() -> None:
+    conversation = Conversation()
+    conversation.app.invoke(make_input("Hello") | {"takeover": {"by": "me"}}, THREAD)
+    assert not conversation.state.get("takeover")
+    conversation.say("I want a person.")
+    conversation.app.invoke(make_input("Hello?") | {"takeover": None, "checks": []}, THREAD)
+    assert conversation.state["takeover"]["by"] == "agent"
+
+
+@pytest.mark.slow
+def test_a_crash_at_any_write_of_a_takeover_changes_nothing() -> None:
+    agent = DESK.replace(checks=[Check("input", is_harmless)])
+    give_back: Any = Command(update={"takeover": None})
+    inputs = [
+        f"{ATTACK} It is late.",
+        "My order is late.",
+        "I want a person.",
+        "Hello?",
+        give_back,
+        "Thank you.",
+    ]
+
+    def run(saver: CrashingSaver) -> list[Any]:
+        states = run_turns(
+            lambda: create_guided_agent(make_model(), agent, checkpointer=saver, eager=True), inputs
+        )
+        return [(get_texts(state), read_reason(state)) for state in states]
+
+    def read_reason(state: Any) -> Any:
+        return state.get("takeover") and state["takeover"]["reason"]
+
+    whole = CrashingSaver()
+    expected = run(whole)
+    assert [reason for _, reason in expected[2:]] == [
+        "They want a person.",
+        "They want a person.",
+        None,
+        None,
+    ]
+    for fatal_write in range(3, whole.write_count):
+        assert run(CrashingSaver(fatal_write)) == expected, fatal_write

@@ -3,45 +3,18 @@
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 
-from arq_graph import create_guided_agent, resume_or_invoke
+from arq_graph import create_guided_agent
 from tests.brain import brain
+from tests.crashing import CrashingSaver, run_turns
 from tests.journeys.returns import make_shop
 
-THREAD: Any = {"configurable": {"thread_id": "1"}}
 TEXTS = [
     "I want to return A-301, it is broken.",
     "Sorry, it is A-302.",
     "I will keep it.",
     "No, I do want to return it.",
 ]
-
-
-class Crash(Exception):
-    """The end of the process."""
-
-
-class CrashingSaver(InMemorySaver):
-    """Fails once, instead of the write of that number."""
-
-    def __init__(self, fatal_write: int | None = None) -> None:
-        super().__init__()
-        self.fatal_write = fatal_write
-        self.write_count = 0
-
-    def put(self, *arguments: Any, **named: Any) -> Any:
-        self._count()
-        return super().put(*arguments, **named)
-
-    def put_writes(self, *arguments: Any, **named: Any) -> None:
-        self._count()
-        super().put_writes(*arguments, **named)
-
-    def _count(self) -> None:
-        self.write_count += 1
-        if self.write_count == self.fatal_write:
-            raise Crash
 
 
 def judge_steps(prompt: Any) -> dict[str, Any]:
@@ -74,17 +47,7 @@ def run_conversation(saver: CrashingSaver) -> list[Any]:
         )
         return create_guided_agent(model, make_shop(), checkpointer=saver)
 
-    states: list[Any] = []
-    for text in TEXTS:
-        turn_input: Any = {"messages": [("user", text)]}
-        try:
-            state = resume_or_invoke(make_app(), turn_input, THREAD, durability="sync")
-        except Crash:
-            saved = make_app().get_state(THREAD).values.get("messages", [])
-            is_saved = any(message.text == text for message in saved)
-            state = resume_or_invoke(make_app(), None if is_saved else turn_input, THREAD, durability="sync")
-        states.append(state)
-    return states
+    return run_turns(make_app, TEXTS)
 
 
 def summarize(state: Any) -> Any:
