@@ -257,6 +257,8 @@ class _Dialogue:
             raise InputError(f"the app waited for an answer {_MAX_INTERRUPTS} times in one turn")
         if not any(message.type == "ai" for message in conversation.messages[length_before:]):
             raise InputError("the app returned no AI message for this turn")
+        if isinstance(output, Mapping) and output.get("takeover"):
+            raise _ConversationEnded("takeover")  # nobody answers any more
 
     def _make_input(self, turn: AppTurn) -> dict[str, Any]:
         is_first_turn = self.conversation.user_message_count == 1

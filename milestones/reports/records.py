@@ -16,11 +16,11 @@ from arq_graph.milestones.transcript import Call, Message, Transcript
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
+Ended = Literal["user", "turns", "calls", "seconds", "takeover", "budget", "error"]
 """The reason why a conversation with a simulated user ended.
 
-The user left; one of its `Limits` was reached (turns, calls, seconds); the run had to stop, mostly because its budget
-is used up; or there was an error.
+The user left; one of its `Limits` was reached (turns, calls, seconds); the agent handed over to a person; the run had
+to stop, mostly because its budget is used up; or there was an error.
 """
 
 _FIELDS_OF_SCORE = (

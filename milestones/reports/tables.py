@@ -46,6 +46,7 @@ ENDS: Mapping[Ended, str] = {
     "turns": "limit of turns",
     "calls": "limit of calls",
     "seconds": "limit of time",
+    "takeover": "handed over to a person",
     "error": "an error",
 }
 

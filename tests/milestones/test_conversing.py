@@ -10,8 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Interrupt, interrupt
 
-from arq_graph import ScriptedChatModel
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent, hand_over
 from arq_graph.milestones import Limits, aconverse, converse
+from tests.brain import brain
 from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
 
 
@@ -50,6 +51,14 @@ def test_an_app_gets_the_whole_conversation_and_one_with_a_checkpointer_the_new_
     assert (conversation.ended, len(conversation.turn_seconds)) == ("user", 2)
     counts = graph(lambda state: {"messages": [AIMessage(f"{len(state['messages'])} so far")]})
     assert texts(converse(counts, Says("one", "two"))) == ["one", "1 so far", "two", "3 so far"]
+
+
+def test_a_conversation_ends_where_the_agent_hands_it_over_to_a_person():
+    agent = Agent("Desk", "You help.", [Guideline("they want a person", "hand over", tools=[hand_over])])
+    app = create_guided_agent(brain({"G1": 9}, call={"hand_over": {}}), agent, checkpointer=InMemorySaver())
+    conversation = converse(app, Says("A person, please.", "Hello?"))
+    assert conversation.ended == "takeover"
+    assert texts(conversation)[::3] == ["A person, please.", agent.handed_over]
 
 
 FINE = AIMessage("fine")
