@@ -169,12 +169,14 @@ class ReplyRevised(Event):
 class ReplySent(Event):
     """The reply was chosen. `satisfied` is True if code found no violation in it.
 
-    `followed` are the ids of the guidelines that it follows; empty if no reviser wrote it.
+    `followed` are the ids of the guidelines that it follows, `cited` those of the passages in the turn's
+    `PassagesFound` that it cites; empty if no reviser wrote it.
     """
 
     type: Literal["reply_sent"] = "reply_sent"
     content: str
     followed: tuple[str, ...] = ()
+    cited: tuple[str, ...] = ()
     satisfied: bool = True
 
 

@@ -262,10 +262,13 @@ class ReplyNode(AgentNode[B], ABC):
             rejected = state.build_channel_value("revisions", candidates)
             return checked | {self.messages_key: [other_message], "revisions": rejected}
         followed: tuple[str, ...] = ()
+        cited: tuple[str, ...] = ()
         if reply.has_text:
             followed = tuple(id for id in context.scores if id in chosen.followed)
+            cited = chosen.cited
         revisions = [candidate for candidate in candidates if candidate is not chosen]
-        revisions.append(chosen.model_copy(update={"content": text, "followed": followed, "sent": True}))
+        fields = {"content": text, "followed": followed, "cited": cited}
+        revisions.append(chosen.model_copy(update=fields | {"sent": True}))
         records = state.read_records("applied_guidelines", AppliedGuideline)
         applied = {record.guideline: record for record in records}
         for id in followed:
@@ -273,7 +276,7 @@ class ReplyNode(AgentNode[B], ABC):
             applied[id] = AppliedGuideline(
                 guideline=id, turn=state.turn_id, message_id=str(reply.message.id), times=times
             )
-        state.emit(ReplySent(content=text, followed=followed, satisfied=not chosen.violations))
+        state.emit(ReplySent(**fields, satisfied=not chosen.violations))
         state.emit(reply.event)
         update: Update = {
             self.messages_key: [reply.message],

@@ -61,11 +61,8 @@ def test_passages_are_found_once_a_turn_and_shown_where_the_agent_acts_and_repli
     shelf = Shelf(CARE, "Dry it flat.")
     model = brain({"G1": 9}, moves=move_once, reply=CITING)
     app = make_app(kind, model, make_desk(shelf))
-    found = [
-        event
-        for event in runs.stream(app, make_input(QUESTION), THREAD, stream_mode="custom")
-        if event.type == "passages_found"
-    ]
+    events = runs.stream(app, make_input(QUESTION), THREAD, stream_mode="custom")
+    found = [event for event in events if event.type == "passages_found"]
     state = app.get_state(THREAD).values
     assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
     assert shelf.queries == [QUESTION]  # not once more after the tool's result
@@ -85,6 +82,7 @@ def test_passages_are_found_once_a_turn_and_shown_where_the_agent_acts_and_repli
     assert state["revisions"][-1]["cited"] == ["S1"]
     assert [[passage.id for passage in event.passages] for event in found] == [["S1", "S2"]]
     assert found[0].query == QUESTION
+    assert [event.cited for event in events if event.type == "reply_sent"] == [("S1",)]
 
 
 def test_the_model_of_a_create_agent_reads_the_passages():
