@@ -53,7 +53,9 @@ def test_published_files_load_with_their_quirks_and_a_warning(tmp_path):
     assert graph.get_milestone("No").type == "Aggregator"
     [finding] = check_milestones(graph)
     assert (finding.severity, finding.line) == ("warning", 7)
-    assert "'get_status', 'escalate' depend on each other" in finding.message
+    assert (
+        "'get_status', 'escalate' depend on each other; only 'get_status' can come first" in finding.message
+    )
 
 
 def test_files_with_aliases_as_yaml_dumps_them_are_read():
@@ -200,6 +202,10 @@ A_AND_B_NEED_EACH_OTHER = (
     "- {name: a, type: FC, dependencies: [b]}",
     "- {name: b, type: FC, dependencies: [a]}",
 )
+CANNOT_BE_ENTERED = (
+    "End cannot be reached, since there is a cycle: each of 'a', 'b' needs another one of them first, so none of them "
+    "can be reached; let one of them depend only on milestones outside the cycle"
+)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +214,7 @@ A_AND_B_NEED_EACH_OTHER = (
         ((START, "- {name: get, type: FC}", END.replace("a]", "gett]")), "error", 3, "did you mean `get`"),
         ((A, END), "error", None, "no milestone named 'Start'"),
         ((A, START), "error", None, "no milestone named 'End'"),
-        ((START, *A_AND_B_NEED_EACH_OTHER, END), "error", 4, "End cannot be reached: "),
+        ((START, *A_AND_B_NEED_EACH_OTHER, END), "error", 4, CANNOT_BE_ENTERED),
         ((START.replace("}", ", dependencies: [a]}"), A, END), "error", 1, "Start depends on"),
         ((START, "- {name: End, type: FC}"), "error", 2, "End is never observed"),
         ((START, "- {name: End, type: NFC, check: {pattern: x}}"), "error", 2, "End is never observed"),
@@ -216,10 +222,15 @@ A_AND_B_NEED_EACH_OTHER = (
             (START, A, "- {name: b, type: FC, dependencies: [b]}", END.replace("a]", "a, b]")),
             "warning",
             3,
-            "'b' can never be reached",
+            "a cycle: 'b' depends on itself, so it can't be reached; leave that out of its `dependencies`",
         ),
         ((START, A, "- {name: b, type: FC}", END), "warning", 3, "from 'b': a dead end"),
-        ((START, A.replace("}", ", dependencies: [a, Start]}"), END), "warning", 2, "a cycle: 'a'"),
+        (
+            (START, A.replace("}", ", dependencies: [a, Start]}"), END),
+            "warning",
+            2,
+            "a cycle: 'a' depends on itself, which",
+        ),
         ((START, "- {name: End, type: NFC}"), "warning", 2, "End needs nothing"),
     ],
 )
