@@ -20,6 +20,7 @@ from arq_graph import (
     Variable,
     create_guided_agent,
     create_preact_agent,
+    create_tool_agent,
     query,
     respond,
     verify,
@@ -189,6 +190,27 @@ def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     assert reserved == "17B is reserved for you."
     assert renewed == "Your loans run 2 weeks longer."
     assert last == NOT_UNDERSTOOD
+
+
+def require_patience(app: Any) -> None:
+    texts = ["Renew my loans, please", "Hm", "Well", "Let me look", "Here it is", "L-55"]
+    *waiting, (calls, _) = run_conversation(app, *texts)
+    assert calls == [("renew_loan", {"card": "L-55"})]
+    asked = "Could you please tell me the card (the number of the library card, such as L-123)?"
+    waits = "I can't go on without the card (the number of the library card, such as L-123)."
+    assert all(reply.endswith(asked) for _, reply in waiting[::2])
+    assert [reply for _, reply in waiting[1::2]] == [waits, waits]
+
+
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+def test_unclear_answers_leave_its_question_open(strategy: Any) -> None:
+    require_patience(create_app(LIBRARY, strategy=strategy))
+
+
+@pytest.mark.parametrize("strategy", ["pre-act", "react", "respact"])
+def test_they_do_so_without_guidelines(strategy: Any) -> None:
+    tools = [find_book, reserve_book, renew_loan]
+    require_patience(create_tool_agent("offline", tools, strategy=strategy, checkpointer=MemorySaver()))
 
 
 def rent_bike(start: date, days: int, size: Literal["small", "large"], city: str, helmet: bool) -> str:

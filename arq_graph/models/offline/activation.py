@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arq_graph.models.offline.prompt import QUOTED, Prompt, find_common, split_content_words, split_words
+from arq_graph.models.offline.prompt import (
+    QUOTED,
+    WAITING,
+    Prompt,
+    find_common,
+    split_content_words,
+    split_words,
+)
 
 _ABOUT_CUSTOMER = {"customer", "asks", "wants", "says", "tells", "needs"}
 _LASTING = {"always", "never", "not"}
@@ -130,6 +137,10 @@ def _list_evidence(prompt: Prompt, condition: str, *, is_lasting: bool) -> dict[
     texts = {prompt.request_id: prompt.request}
     if is_lasting:
         texts |= {line.id: line.text for line in prompt.lines if line.speaker == "customer"}
+    # A speaker that only says what it waits for has no open question in its records.
+    is_waiting = WAITING in prompt.last_reply and not prompt.now.get("unfinished")
+    if is_waiting and not prompt.says_no:
+        texts[prompt.open_request_id] = prompt.open_request
     if answers := {"yes", "no"}.intersection(split_words(condition)):
         texts.clear()
         if answers.intersection(split_words(prompt.request)):  # a yes says what the agent asked

@@ -12,7 +12,15 @@ from typing import Any
 from arq_graph.models.offline.activation import is_opening, judge_guidelines, judge_steps
 from arq_graph.models.offline.calls import Call, describe_argument, find_calls
 from arq_graph.models.offline.choice import choose_reply
-from arq_graph.models.offline.prompt import QUOTED, Line, Prompt, find_common, to_phrase
+from arq_graph.models.offline.prompt import (
+    ASKING,
+    QUOTED,
+    WAITING,
+    Line,
+    Prompt,
+    find_common,
+    to_phrase,
+)
 
 NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
 
@@ -60,7 +68,8 @@ def _answer_strategy(prompt: Prompt) -> dict[str, Any]:
         reply = write_reply(prompt, missing)
         asks = "?" in reply
         answers["action"] = {"final_answer": {"asks_for": missing, "answer": reply}}
-        speech = {"asks_for": missing, "utterance": reply, "asks": asks, "ends_task": not asks}
+        ends_task = not asks and not missing
+        speech = {"asks_for": missing, "utterance": reply, "asks": asks, "ends_task": ends_task}
         answers["move"] = {"speak": speech}
     if prompt.results:
         newest = prompt.results[-1].id
@@ -71,11 +80,14 @@ def _answer_strategy(prompt: Prompt) -> dict[str, Any]:
 
 
 def _answer_reviser(prompt: Prompt) -> dict[str, Any]:
-    """Suggest one revision: the draft, unless there is none or it was said before or refused."""
-    content = prompt.sections.get("draft")
-    if not content or content in prompt.earlier_replies or prompt.complaints:
+    """Suggest one revision: the draft, unless there is a better reply, since it was said before or refused."""
+    draft = str(prompt.sections.get("draft") or "")
+    content = draft
+    if not draft or draft in prompt.earlier_replies or prompt.complaints:
         insights = prompt.get_entries("insights")
         content = write_reply(prompt, [insight for insight in insights if insight.get("argument")])
+        if draft and content == NOT_UNDERSTOOD:
+            content = draft
     followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
     facts: list[dict[str, Any]] = []
     for passage in prompt.get_entries("knowledge"):
@@ -98,7 +110,11 @@ def write_reply(prompt: Prompt, missing: Sequence[Mapping[str, Any]] = ()) -> st
             body.extend(QUOTED.findall(action))
     if missing:
         phrases = [describe_argument(entry["argument"], entry.get("description")) for entry in missing]
-        body.append(f"Could you please tell me {' and '.join(dict.fromkeys(phrases))}?")
+        wanted = " and ".join(dict.fromkeys(phrases))
+        if ASKING in prompt.last_reply:  # no reply should repeat the one before it
+            body.append(f"{WAITING} {wanted}.")
+        else:
+            body.append(f"{ASKING} {wanted}?")
     elif not body and _has_question_below(prompt):
         body.append("Let me make sure that I have this right.")
     elif not body and not opening:

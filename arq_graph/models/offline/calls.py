@@ -27,7 +27,7 @@ class Call:
         values: The arguments that are known, by name.
         answers: The answers to the queries about each argument, by key.
         missing: The required arguments that aren't known, as the prompt's insights describe them.
-        is_asked_for: True if the customer has just given an argument that the agent asked for.
+        is_asked_for: True if the agent has just asked for one of its arguments, and the customer didn't say no.
     """
 
     name: str
@@ -69,12 +69,12 @@ def _is_unlocked(prompt: Prompt, tool: Mapping[str, Any]) -> bool:
 
 
 def _find_requested(prompt: Prompt, calls: Sequence[Call]) -> list[Call]:
-    """Return the call that the customer was asked about, or the one whose description has most of their words."""
-    best, highest = [], 0
-    for call in calls:
-        if call.is_asked_for:
-            return [call]
-        count = len(find_common(f"{call.name} {call.description}", prompt.request))
+    """Return the call whose description has most of the customer's words; if they were asked, one of those."""
+    asked = [call for call in calls if call.is_asked_for]
+    request = prompt.open_request if asked else prompt.request
+    best, highest = asked[:1], 0
+    for call in asked or calls:
+        count = len(find_common(f"{call.name} {call.description}", request))
         if count > highest:
             best, highest = [call], count
     return best
@@ -99,9 +99,10 @@ def _prepare_call(prompt: Prompt, tool: Mapping[str, Any]) -> Call:
         name, description = argument["name"], argument.get("description")
         is_asked_for = describe_argument(name, description) in prompt.last_reply
         value, source = _find_value(prompt, argument, is_asked_for)
+        if is_asked_for and (value is not None or not prompt.says_no):
+            call.is_asked_for = True
         if value is not None:
             call.values[name] = value
-            call.is_asked_for = call.is_asked_for or is_asked_for
             basis = "this_request" if source.startswith("M") else "known"
             answer = {"given": True, "value": value, "value_in_context": source, "basis": basis}
         else:

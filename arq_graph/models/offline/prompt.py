@@ -19,6 +19,11 @@ _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTA
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PREFIX_LENGTH = 4
+
+ASKING = "Could you please tell me"
+"""The beginning of the offline model's question for an argument."""
+WAITING = "I can't go on without"
+"""The beginning of what it says in place of the question if the last reply asked it."""
 _NEGATIONS = frozenset({"no", "not", "without", "don't", "don’t"})
 
 
@@ -50,6 +55,8 @@ class Prompt:
         lines: The conversation.
         complaints: The places that complaints about earlier answers name.
         request: The customer's last message, and `request_id` its id.
+        open_request: The one before the agent began to ask for arguments, and `open_request_id` its id; empty if the
+            last reply didn't ask for any.
         earlier_replies: The agent's messages.
         last_reply: The agent's last message before the customer's.
         results: This turn's tool results.
@@ -68,6 +75,7 @@ class Prompt:
         self.now: dict[str, Any] = self.sections.get("now") or {}
         self.complaints: list[str] = _COMPLAINT.findall("\n".join(humans[1:]))
         self.request, self.request_id, self.last_reply = "", "", ""
+        self.open_request, self.open_request_id = "", ""
         self.earlier_replies: list[str] = []
         self.results: list[Line] = []
         for line in self.lines:
@@ -76,8 +84,12 @@ class Prompt:
             elif line.speaker == "tool":
                 self.results.append(line)
             elif line.speaker == "customer":
-                self.request, self.request_id = line.text, line.id
                 self.last_reply = "".join(self.earlier_replies[-1:])
+                if ASKING not in self.last_reply and WAITING not in self.last_reply:
+                    self.open_request, self.open_request_id = "", ""
+                elif not self.open_request:
+                    self.open_request, self.open_request_id = self.request, self.request_id
+                self.request, self.request_id = line.text, line.id
                 self.results = []
         self.pending_calls: list[dict[str, Any]] = self.now.get("awaiting_confirmation", [])
         self.says_no = has_negation(self.request)
