@@ -215,7 +215,7 @@ ReportedConversation = ConversationRecord | BrokenConversation
 
 
 class GraphRecord(Record):
-    """A milestone graph without its rules; `reviewed` is None unless the graph was generated."""
+    """A milestone graph without its rules; `reviewed` is None if a person wrote it, and no review is noted."""
 
     file: str | None = None
     reviewed: bool | None = None

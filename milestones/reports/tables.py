@@ -67,9 +67,7 @@ _MOVES_NOTE = (
     "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
     "as not every arm tells of its thoughts; invalid: the share of the acts that were refused or failed."
 )
-_END_NOTE = (
-    f"Those at {END} reached it, but something forbidden happened, or the world says that it was no success."
-)
+_END_NOTE = f"Those at {END} reached it, but something forbidden happened"
 _MOVES = ("think", "speak", "act", "invalid")
 _SECONDS = "seconds of a turn"
 _FORBIDDEN = "something forbidden"
@@ -223,7 +221,9 @@ def _make_stops_table(arms: RecordsByArm) -> Table:
     rows = _make_rows(arms, _count_stops, _format_count, milestones)
     notes = []
     if END in rows:
-        notes.append(_END_NOTE)
+        has_outcomes = any(record.outcome for records in arms.values() for record in records)
+        rest = ", or the world that the scenario names reports no success." if has_outcomes else "."
+        notes.append(_END_NOTE + rest)
     return make_table("stopped at", arms, rows, notes)
 
 

@@ -16,6 +16,7 @@ from arq_graph.milestones import (
     score_transcripts,
     write_report,
 )
+from arq_graph.milestones.reports.tables import build_tables
 from tests.milestones.conversations import called, conversation, user
 from tests.milestones.reported import (
     make_chain,
@@ -241,3 +242,15 @@ def test_an_end_state_is_not_where_a_conversation_stopped():
     report = score_transcripts(graph, [conversation(called("pay"))]).report()
     assert "Right" in [milestone.name for milestone in report.conversations[0].reached]
     assert report.summary.overall.stops == {"pay": 1}
+
+
+@pytest.mark.parametrize("outcome", [{}, {"success": False}])
+def test_the_note_on_conversations_that_stopped_at_end_speaks_of_a_world_only_if_there_is_one(outcome):
+    graph = MilestoneGraph.from_actions([{"name": "pay"}], forbidden=[{"tool": "gift"}])
+    talk = conversation(user("please"), called("gift"), called("pay"))
+    report = score_transcripts(graph, [talk]).report()
+    record = report.conversations[0].model_copy(update={"outcome": outcome})
+    tables = build_tables(report.model_copy(update={"conversations": (record,)}))
+    [note] = next(table.notes for table in tables if table.title == "stopped at")
+    assert note.startswith("Those at End reached it, but something forbidden happened")
+    assert ("world" in note) == bool(outcome)
