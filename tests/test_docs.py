@@ -31,8 +31,39 @@ def cancel_order(order_id: str) -> str:
 '''
 
 
+SHOP = (
+    ORDERS
+    + '''
+
+def refund(order_id: str) -> str:
+    """Refund an order.
+
+    Args:
+        order_id: The number of the order, like ORD-1001.
+    """
+    return f"{order_id} is refunded"
+
+
+def exchange(order_id: str) -> str:
+    """Exchange an item.
+
+    Args:
+        order_id: The number of the order, like ORD-1001.
+    """
+    return f"{order_id} is exchanged"
+'''
+)
+
+
 def find_blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """Write the YAML files that a page shows; each begins with its name in a comment."""
+    for text in find_blocks(page, "yaml"):
+        if name := re.match(r"# (\w+\.yaml)\n", text):
+            (folder / name[1]).write_text(text)
 
 
 def run_page(page: Path, names: dict[str, Any]) -> None:
@@ -47,6 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
+    (tmp_path / "shop.py").write_text(SHOP)
     for name, text in zip(
         ("desk.yaml", "goals.yaml", "suite.yaml"), find_blocks(README, "yaml"), strict=True
     ):
@@ -66,7 +98,19 @@ def test_the_code_of_the_readme_prints_what_it_promises(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs(page: Path, folder: Path) -> None:
+    write_files(page, folder)
     run_page(page, {"__name__": page.stem})
+
+
+def test_the_journey_of_its_page_goes_as_the_page_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "docs" / "journeys.md"
+    write_files(page, folder)
+    run_page(page, {"__name__": page.stem})
+    output = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    (expected,) = find_blocks(page, "text")
+    assert output[-len(expected.splitlines()) :] == expected.splitlines()
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
