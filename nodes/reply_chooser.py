@@ -78,7 +78,7 @@ class _ChoiceReview(ReplyReview):
     def __init__(self, context: ReplyContext, may_revise: bool, agent: Agent) -> None:
         super().__init__(context, may_revise)
         self._agent = agent
-        self._filler = ReplyFiller(agent, context.state.conversation, context.sections["variables"])
+        self._filler = ReplyFiller(agent, context.state.conversation, context.sections)
         self._language = ""
 
     def check(self, answer: ReplyChoice) -> list[Complaint]:
@@ -102,6 +102,7 @@ class _ChoiceReview(ReplyReview):
             turn=self.context.state.turn_id,
             content=content,
             followed=tuple(answer.followed),
+            cited=self._list_passages(filled_replies),
             replies=tuple(filled.used for filled in filled_replies),
         )
 
@@ -134,6 +135,14 @@ class _ChoiceReview(ReplyReview):
         filled = self._filler.fill(chosen, str(language))
         is_shown = filled.text and not find_preamble_problem(filled.text, self.context.pending)
         return filled.text if is_shown else None
+
+    def _list_passages(self, filled_replies: Sequence[FilledReply]) -> tuple[str, ...]:
+        """Return the ids of the passages that the replies cite."""
+        sources: dict[str, None] = {}  # in order, each once
+        for filled in filled_replies:
+            sources |= dict.fromkeys(value.source for value in filled.used.values.values())
+        passage_ids = [passage["id"] for passage in self.context.sections["knowledge"]]
+        return tuple(source for source in sources if source in passage_ids)
 
     def _fill(self, answer: ReplyChoice) -> list[FilledReply]:
         return [self._filler.fill(choice, answer.language) for choice in answer.replies]

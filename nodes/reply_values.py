@@ -13,7 +13,7 @@ import regex  # type: ignore[import-untyped]
 from pydantic import TypeAdapter, ValidationError
 
 from arq_graph.agent.braces import fill_fields
-from arq_graph.agent.reply import Reply, ReplyField, ValueType, split_path
+from arq_graph.agent.reply import SOURCES, Reply, ReplyField, ValueType, split_path
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import FilledField, UsedReply
 from arq_graph.errors import shorten, suggestion
@@ -81,15 +81,14 @@ class ReplyFiller:
     Args:
         agent: The agent.
         conversation: The conversation as the prompt showed it.
-        variables: The variables as the prompt showed them, each with its `id`, `name` and `value`.
+        sections: The sections of the prompt, of which `variables` and `knowledge` are sources.
     """
 
-    def __init__(
-        self, agent: Agent, conversation: Conversation, variables: Sequence[Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, agent: Agent, conversation: Conversation, sections: Mapping[str, Any]) -> None:
         self._agent = agent
         self._conversation = conversation
-        self._variables = {variable["id"]: variable for variable in variables}
+        self._variables = {variable["id"]: variable for variable in sections["variables"]}
+        self._passages = {passage["id"]: passage for passage in sections["knowledge"]}
 
     def fill(self, choice: ChosenReply, language: str) -> FilledReply:
         """Fill a reply that the model chose with the values that it gave, each checked against its source."""
@@ -124,6 +123,8 @@ class ReplyFiller:
             raise _ValueRefused("it has no value; give one with its source, or choose another reply")
         values = self._list_values(field, claim)
         matches = [value for value in values if value.is_same(claim.value)]
+        if claim.source in self._passages and not claim.value:  # its id says which text is meant
+            matches = values
         if matches:
             _check_form(matches[0].text, field)
             return matches
@@ -145,7 +146,12 @@ class ReplyFiller:
             variable = self._variables[source]
             if path := split_path(field.variable, [variable["name"]]):
                 return list(_walk(variable["value"], path.keys, (source,), {}))
-        allowed = field.model_dump(include={"result", "variable", "customer"}, exclude_defaults=True)
+        if field.knowledge and source in self._passages:
+            passage = self._passages[source]
+            if "shortened_from_characters" in passage:
+                raise _ValueRefused(f"{source} is only the beginning of a text")
+            return [_Value(passage["text"])]
+        allowed = field.model_dump(include=SOURCES, exclude_defaults=True)
         raise _ValueRefused(f"{as_json(source)} is no source of it: the field allows {as_json(allowed)}")
 
     def _list_result_values(self, field: ReplyField, result: str, line: Line) -> list[_Value]:

@@ -14,6 +14,8 @@ from arq_graph.agent.spec_errors import Place, Problem
 from arq_graph.errors import suggestion
 
 Composition = Literal["free", "prefer", "strict"]
+SOURCES = {"result", "variable", "customer", "knowledge"}
+"""The settings of a field that say where its value may come from."""
 ValueType = Literal["text", "integer", "number", "date", "time", "datetime"]
 
 
@@ -25,6 +27,7 @@ class ReplyField(Part, title="field of a canned reply"):
             items. Without a path it is the whole result.
         variable: A variable of the agent, with or without a path into its value.
         customer: Whether the value may be words of the customer's own, from any of their messages.
+        knowledge: Whether the value may be the whole text of a passage that was found in this turn.
         this_turn: Whether only results of the current turn count.
         type: What the value has to be: text, an integer or number as JSON writes it, or an ISO 8601 date, time or
             datetime.
@@ -38,6 +41,7 @@ class ReplyField(Part, title="field of a canned reply"):
     result: Text | None = None
     variable: Text | None = None
     customer: bool = False
+    knowledge: bool = False
     this_turn: bool = False
     type: ValueType = "text"
     max_length: PositiveInt = 200
@@ -107,7 +111,12 @@ def split_path(path: str, names: Collection[str]) -> SourcePath | None:
 
 
 def find_wrong_replies(
-    replies: Sequence[Reply], composition: Composition, tools: Collection[str], variables: Collection[str]
+    replies: Sequence[Reply],
+    composition: Composition,
+    tools: Collection[str],
+    variables: Collection[str],
+    *,
+    has_knowledge: bool,
 ) -> Iterator[Problem]:
     """Yield what is wrong with the replies of an agent whose tools and variables have these names."""
     last_resorts = [index for index, reply in enumerate(replies) if reply.otherwise]
@@ -134,14 +143,17 @@ def find_wrong_replies(
                 place: Place = ("replies", index, "text", language)
                 yield place if language else place[:3], problem
         for name, field in reply.fields.items():
-            yield from _find_wrong_source(("replies", index, "fields", name), field, tools, variables)
+            place = ("replies", index, "fields", name)
+            yield from _find_wrong_source(place, field, tools, variables)
+            if field.knowledge and not has_knowledge:
+                yield (*place, "knowledge"), "is true, but the agent has no `knowledge`"
 
 
 def _find_wrong_source(
     place: Place, field: ReplyField, tools: Collection[str], variables: Collection[str]
 ) -> Iterator[Problem]:
-    if not (field.result or field.variable or field.customer):
-        yield place, "has no source: give `result`, `variable` or `customer: true`"
+    if not any(getattr(field, source) for source in SOURCES):
+        yield place, "has no source: give `result`, `variable`, `customer: true` or `knowledge: true`"
     if field.this_turn and not field.result:
         yield (*place, "this_turn"), "is about tools' results, but the field has no `result`"
     if field.result and not split_path(field.result, tools):

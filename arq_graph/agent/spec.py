@@ -131,7 +131,15 @@ class Agent(Part):
         questions = {name: confirmation.ask for name, confirmation in self.confirm.items()}
         problems.extend(find_wrong_confirmations(questions, self.toolbox))
         variables = [variable.name for variable in self.variables]
-        problems.extend(find_wrong_replies(self.replies, self.composition, self.toolbox, variables))
+        problems.extend(
+            find_wrong_replies(
+                self.replies,
+                self.composition,
+                self.toolbox,
+                variables,
+                has_knowledge=bool(self.knowledge),
+            )
+        )
         if problems:
             raise make_validation_error(*problems)
         return self

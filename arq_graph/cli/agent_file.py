@@ -275,8 +275,7 @@ def _reply_lines(reply: Reply) -> list[RenderableType]:
         lines.append(safe_text(condition, "dim"))
     for name, field in reply.fields.items():
         sources = [source for source in (field.result, field.variable) if source]
-        if field.customer:
-            sources.append("the customer's words")
+        sources += [source for source in ("customer", "knowledge") if getattr(field, source)]
         lines.append(safe_text(f"{name}: {field.type} from {' or '.join(sources)}", "dim"))
     return lines
 

@@ -65,6 +65,7 @@ def test_a_file_says_the_same_as_python(tmp_path):
         ),
         ([Reply("a", "{x", fields={"x": {"customer": True}})], "free", "must hold"),
         ([Reply("a", "{x!r}", fields={"x": {"customer": True}})], "free", "must hold"),
+        ([Reply("a", "{x}", fields={"x": {"knowledge": True}})], "free", "the agent has no `knowledge`"),
         ([Reply("a", "{x}", fields={"x": {}})], "free", "fields.x` has no source"),
         ([Reply("a", "{x}", fields={"x": {"customer": True, "this_turn": True}})], "free", "has no `result`"),
         (

@@ -3,8 +3,8 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from arq_graph import Reply, errors
-from arq_graph.nodes import ReplyChooser
+from arq_graph import Knowledge, Reply, errors
+from arq_graph.nodes import KnowledgeRetriever, ReplyChooser
 from tests.brain import brain, get_prompts
 from tests.order_tools import ran
 from tests.replies.bank import (
@@ -168,6 +168,23 @@ def test_fields_that_share_a_path_may_show_two_items():
     reply = Reply("both", "{first} and {second}", fields={"first": path, "second": path})
     answer = choose(("both", {"first": ("A", "T1"), "second": ("B", "T1")}))
     assert get_text(answer, make_state("Hm", ACCOUNTS), make_bank(reply)) == "A and B"
+
+
+HANDBOOK = ["Cards are free.\nAlways.", "Loans <b>never</b>", "Long" * 30]
+
+
+def test_a_passage_is_filled_in_whole_by_its_id():
+    field = {"knowledge": True, "multiline": True, "max_length": 100}
+    reply = Reply("book", "We say: {text}", fields={"text": field})
+    agent = make_bank(reply, knowledge=[Knowledge(lambda query: HANDBOOK, max_tokens=50)])
+    found = KnowledgeRetriever(agent).invoke({"messages": make_state()["messages"][:1]})
+    state = make_state() | found
+    for value in ("", HANDBOOK[0]):
+        update, _ = reply_to(choose(("book", {"text": (value, "S1")})), state, agent)
+        assert update["messages"][0].text == f"We say: {HANDBOOK[0]}"
+        assert update["revisions"][-1]["cited"] == ["S1"]
+    for value, source in (("Cards are free.", "S1"), ("", "S2"), ("", "S3"), ("", "T1"), ("", "S9")):
+        assert get_text(choose(("book", {"text": (value, source)})), state, agent) == OTHERWISE
 
 
 ERROR = [HumanMessage("Hm", id="h1"), *ran(RESULT, tool="get_account", status="error")]

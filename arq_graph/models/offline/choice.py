@@ -47,6 +47,8 @@ def _find_value(prompt: Prompt, field: Mapping[str, Any]) -> tuple[Any, str]:
     for variable in prompt.get_entries("variables"):
         if variable["name"] == field.get("variable"):
             return variable["value"], variable["id"]
+    if field.get("knowledge") and (passages := prompt.get_entries("knowledge")):
+        return "", passages[0]["id"]
     if field.get("customer") and (word := _VALUE.search(prompt.request)):
         return word[0], prompt.request_id
     return "", ""
