@@ -62,7 +62,7 @@ class EarlyReply(Node):
 
 
 def route_early_reply(
-    agent: Agent, *, otherwise: str | Sequence[str] | Route, end: str = END, messages_key: str = "messages"
+    agent: Agent, *, otherwise: str | Sequence[str] | Route, messages_key: str = "messages"
 ) -> Route:
     """Return the router after an `EarlyReply`: to the end if it replied, else on.
 
@@ -71,16 +71,15 @@ def route_early_reply(
     Args:
         agent: The specification.
         otherwise: Where to go without an early reply: one or several nodes, or another router of this package.
-        end: Where to go after one.
         messages_key: Channel of the messages.
     """
 
     def route(state: Any) -> Any:
         if _find_stop(agent, view_state(agent, state, messages_key)):
-            return end
+            return END
         return otherwise(state) if callable(otherwise) else otherwise
 
-    destinations = [end]
+    destinations = [END]
     if isinstance(otherwise, str):
         destinations.append(otherwise)
     else:

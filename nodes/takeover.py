@@ -51,27 +51,18 @@ def read_takeover(state: StateView) -> Takeover | None:
         StateError: The channel holds something else.
     """
     value = state.get("takeover")
-    if value is None:
-        return None
     try:
-        return Takeover.model_validate(value)
+        return None if value is None else Takeover.model_validate(value)
     except ValidationError as error:
         expected = f"a takeover such as {{'reason': '…'}}, or None: {describe_first_error(error)}"
         raise make_channel_error("takeover", expected) from error
 
 
-def route_takeover(
-    first_nodes: Sequence[str], *, messages_key: str = "messages"
-) -> Callable[[Any], str | Sequence[str]]:
-    """Return the router from a graph's start: to `taken_over` during a takeover, else to the first nodes.
-
-    Args:
-        first_nodes: The nodes that begin a turn.
-        messages_key: Channel of the messages.
-    """
+def route_takeover(first_nodes: Sequence[str]) -> Callable[[Any], str | Sequence[str]]:
+    """Return the router from a graph's start: to `taken_over` during a takeover, else to the first nodes."""
 
     def route(state: Any) -> str | Sequence[str]:
-        is_taken_over = StateView(state, messages_key).get("takeover") is not None
+        is_taken_over = StateView(state).get("takeover") is not None
         return TAKEN_OVER if is_taken_over else first_nodes
 
     return route
@@ -139,32 +130,29 @@ def _close_question(state: StateView) -> Update:
 
 def summarize_for_colleague(agent: Agent, state: StateView) -> TakeoverSummary:
     """Summarize the conversation for the person who takes over, without a model."""
-    lines = state.history.lines
-    customer_texts = [shorten(line.text, _MAX_LENGTH) for line in lines if line.speaker == "customer"]
-    asked = customer_texts[:1]
-    if len(customer_texts) > 1:
-        asked.append(customer_texts[-1])
+    asked: list[str] = []
+    messages: list[str] = []
     done: list[str] = []
     agreed: list[str] = []
-    for line in lines:
-        if line.speaker != "tool" or line.call is None or is_hand_over(agent, line.call["name"]):
-            continue
-        done.append(_describe_call(line))
-        if line.call["name"] in agent.confirm and classify_result(line) != "failed":
-            agreed.append(_describe_call(line))
+    for line in state.history.lines:
+        text = shorten(line.text, _MAX_LENGTH)
+        if line.speaker == "customer":
+            asked[1:] = [text]  # after the first one, only the last
+        if line.speaker in ("customer", "agent", "colleague"):
+            messages.append(f"{line.speaker}: {text}")
+        elif line.call and not is_hand_over(agent, line.call["name"]):
+            done.append(_describe_call(line))
+            if line.call["name"] in agent.confirm and classify_result(line) != "failed":
+                agreed.append(done[-1])
     answered = find_answered_question(state)
     is_open = answered is not None and any(call.tool_call_id is None for call in answered.agreement.calls)
-    last_messages: list[str] = []
-    for line in lines:
-        if line.speaker in ("customer", "agent", "colleague"):
-            last_messages.append(f"{line.speaker}: {shorten(line.text, _MAX_LENGTH)}")
     return TakeoverSummary(
         asked=tuple(asked),
         done=tuple(done[-_MAX_CALLS:]),
         agreed=tuple(agreed[-_MAX_CALLS:]),
         open_question=answered.agreement.question if answered and is_open else None,
         journeys=tuple(_describe_journeys(state)),
-        last_messages=tuple(last_messages[-_MAX_LAST_MESSAGES:]),
+        last_messages=tuple(messages[-_MAX_LAST_MESSAGES:]),
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from langchain_core.runnables import Runnable
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema
@@ -83,20 +82,6 @@ class Check(Part):
     on_error: Literal["block", "pass"] = "block"
     timeout: Annotated[float, Field(gt=0)] = 10
     name: Text | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            on: CheckedSide,
-            by: Callable[[str], Any] | Runnable[str, Any] | str,
-            then: CheckOutcome = "block",
-            *,
-            text: str | None = None,
-            on_error: Literal["block", "pass"] = "block",
-            timeout: float = 10,
-            name: str | None = None,
-        ) -> None: ...
 
     @property
     def label(self) -> str:

@@ -29,19 +29,10 @@ def takeover_view(takeover: Takeover) -> Table:
     by = takeover.by or "a person"
     reason = f" · {takeover.reason}" if takeover.reason else ""
     rows: list[Row] = [("handed", "bold yellow", [safe_text(f"over to a person by {by}{reason}")])]
-    rows.extend(_list_summary_rows(takeover.summary or TakeoverSummary()))
+    summary = takeover.summary or TakeoverSummary()
+    for label in ("asked", "done", "agreed", "journeys"):
+        if texts := getattr(summary, label):
+            rows.append((label, "dim", [safe_text(text) for text in texts]))
+    if summary.open_question:
+        rows.append(("open", "dim", [safe_text(summary.open_question)]))
     return label_grid(rows)
-
-
-def _list_summary_rows(summary: TakeoverSummary) -> Iterator[Row]:
-    open_questions = (summary.open_question,) if summary.open_question else ()
-    parts = {
-        "asked": summary.asked,
-        "done": summary.done,
-        "agreed": summary.agreed,
-        "open": open_questions,
-        "journeys": summary.journeys,
-    }
-    for label, texts in parts.items():
-        if texts:
-            yield label, "dim", [safe_text(text) for text in texts]

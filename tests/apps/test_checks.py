@@ -9,11 +9,21 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import MemorySaver
+from langgraph.types import Command
 
-from arq_graph import Agent, Check, CheckResult, create_guided_agent, create_tool_agent, errors
+from arq_graph import (
+    Agent,
+    Check,
+    CheckResult,
+    ReSpAct,
+    create_guided_agent,
+    create_respact_agent,
+    create_tool_agent,
+    errors,
+)
 from arq_graph.nodes import InputChecker, events
 from tests.apps.desk import make_desk, make_input, make_thread
-from tests.brain import act, brain, get_prompts, say
+from tests.brain import act, ask, brain, get_prompts, say
 from tests.order_tools import A1, get_order
 
 APPS = {
@@ -259,3 +269,18 @@ def test_a_check_that_cannot_be_used_is_reported_when_the_agent_is_made(by: Any,
     check: dict[str, Any] = {"on": "input", "by": by}
     with pytest.raises(errors.SpecError, match=problem):
         Agent("Desk", "You help.", checks=[check])  # type: ignore[list-item]
+
+
+def test_an_answer_within_a_task_is_checked_like_a_message(runs: Any) -> None:
+    checks = [Check("input", is_harmless, text="I can't talk about that.")]
+    agent = Agent("Desk", "You help.", tools=[get_order], checks=checks)
+    model = brain(moves=[ask("Which order?"), ask("Is it urgent?")])
+    app = create_respact_agent(
+        model, agent, strategy=ReSpAct(setting="task"), checkpointer=MemorySaver(), summary=None
+    )
+    runs.invoke(app, make_input("Where is my order?"), make_thread())
+    state = runs.invoke(app, Command(resume="It is A-1."), make_thread())
+    assert get_texts(state)[-2:] == ["It is A-1.", "Is it urgent?"]
+    state = runs.invoke(app, Command(resume=ATTACK), make_thread())
+    assert get_texts(state)[-2:] == [ATTACK, "I can't talk about that."]
+    assert not app.get_state(make_thread()).next
