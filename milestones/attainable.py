@@ -86,11 +86,11 @@ def _find_last_steps(graph: MilestoneGraph, milestone: Milestone) -> set[str]:
     Between them and the join are only joins and optional milestones, so that no other event has to follow.
     """
     last_steps: set[str] = set()
-    stack = [milestone.name] if milestone.is_derived else []
+    stack = [milestone.name] if milestone.is_derived or milestone.may_share_event else []
     while stack:
         for name in graph.pred[stack.pop()]:
             dependency = graph.get_milestone(name)
-            is_passed_at_once = dependency.is_derived or dependency.optional
+            is_passed_at_once = dependency.is_derived or dependency.optional or dependency.may_share_event
             if is_passed_at_once and name not in last_steps and name != START:
                 stack.append(name)
             last_steps.add(name)

@@ -39,6 +39,7 @@ class IndexedGraph:
         self.requires_all = [milestone.requires == "all" for milestone in graph.milestones]
         self.is_derived = [milestone.is_derived for milestone in graph.milestones]
         self.holds = [milestone.holds for milestone in graph.milestones]
+        self.may_share_event = [milestone.may_share_event for milestone in graph.milestones]
         self.dependencies = [self._number_all(graph.pred[name]) for name in self.names]
         self.dependents = [self._number_all(graph.succ[name]) for name in self.names]
         lengths = [milestone.length for milestone in graph.milestones]
@@ -86,7 +87,8 @@ def find_reach_events(
 
     def find_event(number: int, satisfied_at: Whole) -> Whole:
         if number in holds_from:
-            event = max(holds_from[number], satisfied_at + 1)
+            earliest = satisfied_at if graph.may_share_event[number] else satisfied_at + 1
+            event = max(holds_from[number], earliest)
             return event if event <= last_event else NEVER
         events = observed.get(number, ())
         position = bisect_right(events, satisfied_at)

@@ -16,6 +16,8 @@ from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Rev
 from arq_graph.milestones.values import is_same_value
 
 if TYPE_CHECKING:
+    from arq_graph.agent.spec import Agent
+
     _DiGraph = nx.DiGraph[str]
 else:
     _DiGraph = nx.DiGraph
@@ -142,6 +144,30 @@ class MilestoneGraph(_DiGraph):
         end = _make_milestone(name=END, type="NFC", requires="all")
         milestones.append(end.model_copy(update={"dependencies": required_names}))
         return cls(milestones, failed_if=failed_if, forbidden=forbidden)
+
+    @classmethod
+    def from_journey(cls, agent: Agent, id: str, *, failed_if: Pattern | str | None = None) -> MilestoneGraph:
+        """Make the graph of a journey: the file that guides the agent also measures its conversations.
+
+        Each step is a milestone of its id, and depends on those `after` which it comes. One with a tool is an FC, one
+        with several a join of one FC each, and any other an NFC. A step with a condition is optional, unless it is one
+        of the last: End needs one of these, or if all have conditions, that the journey has ended without them. The
+        steps of a journey that is a step are `step/inner step`. Agents of this library note in their messages which
+        steps were done; in other conversations a judge decides the NFCs, or they stay undecided.
+
+        Args:
+            agent: The agent that has the journey.
+            id: The journey's id.
+            failed_if: A result in which this pattern occurs is a failed call.
+
+        Raises:
+            SpecError: The agent has no such journey.
+        """
+        from arq_graph.milestones.journey_graph import make_journey_milestones  # loads LangChain
+
+        graph = cls(make_journey_milestones(agent, id), failed_if=failed_if)
+        graph.name = id
+        return graph
 
     @property
     def is_unreviewed(self) -> bool:

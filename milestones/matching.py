@@ -59,8 +59,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     `failed_if`; it gives every argument that the tool's schema requires, in its type, where the schema is
     known; `arguments:` holds; and, under `grounded: strict`, it has no value that nobody gave before. An NFC
     is observed at each event where its `check:` holds, or after the last one if its `state:` does; one with neither is
-    undecided. Pre-Act 4.3 and
-    Appendix H. Cost O(events + observations), and the searches for the patterns.
+    undecided, unless it is a `step` that the agent's records decide. Pre-Act 4.3 and Appendix H.
+    Cost O(events + observations), and the searches for the patterns.
 
     Args:
         graph: The milestones.
@@ -81,6 +81,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     for event in transcript.events:
         observer.process(event)
     observer.process_calls()
+    if observer.rules.milestones_by_step:
+        observer.process_steps()
     observer.process_states()
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
@@ -177,6 +179,33 @@ class _Observer:
                     if self.rules.has_references and number in self.observed.get(milestone.name, ()):
                         self._references.add_call(number, milestone.name, call)
         self.forbidden.sort(key=attrgetter("event"))
+
+    def process_steps(self) -> None:
+        """Note which steps of journeys were done, and where, if the agent's messages say it."""
+        recorded: set[str] = set()
+        last_number = 0
+        for number, event in self._transcript.enumerate_events():
+            if isinstance(event, Result) or event.done_steps is None:
+                continue
+            last_number = number
+            # What the agent knows when it makes a call was done before.
+            done_at = number - 1 if isinstance(event, Call) else number
+            for step in event.done_steps:
+                for milestone in self.rules.milestones_by_step.get(step, ()):
+                    recorded.add(milestone.name)
+                    if milestone.type == "NFC" and done_at > self._transcript.history_length:
+                        self.observed[milestone.name].add(done_at)
+        if last_number == 0:
+            return
+        for milestones in self.rules.milestones_by_step.values():
+            for milestone in milestones:
+                if milestone.name in self.undecided:
+                    self.undecided.remove(milestone.name)
+                if milestone.name not in recorded and milestone.type == "FC":
+                    # The calls of the last message may have done a step that no later message could name.
+                    calls = self.observed.pop(milestone.name, set())
+                    if later_calls := {number for number in calls if number >= last_number}:
+                        self.observed[milestone.name] = later_calls
 
     def process_states(self) -> None:
         """Ask each function of the end state; a state is observed after the last event."""

@@ -28,7 +28,15 @@ END = "End"
 
 # One of the authors' published files spells it "Aggrigator".
 _TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
-_TYPE_OF_KEY = {"tool": "FC", "arguments": "FC", "by": "FC", "check": "NFC", "state": "NFC", "holds": "NFC"}
+_TYPES_OF_KEY: Mapping[str, tuple[str, ...]] = {
+    "tool": ("FC",),
+    "arguments": ("FC",),
+    "by": ("FC",),
+    "check": ("NFC",),
+    "state": ("NFC",),
+    "holds": ("FC", "NFC"),
+    "step": ("FC", "NFC"),
+}
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 MilestoneType = Literal["FC", "NFC", "Aggregator"]
@@ -212,7 +220,10 @@ class Milestone(Entry):
         by: For an FC, who calls the tool: the agent, or a user who has tools.
         check: For an NFC, how code observes it; None: only a judge can decide it.
         state: For an NFC, a function of the end state, in place of a check.
-        holds: For an NFC, a state: once observed, it stays observed.
+        holds: A state, or a call with a lasting effect: once observed, it stays observed.
+        step: The step of a journey that it stands for, as `journey-step`. In a conversation of an agent that records
+            its steps, an NFC is observed where the step was done, and an FC only if it was. An NFC that `holds` may
+            then be reached by the event that satisfied its dependencies: one message may answer several questions.
         optional: It may be skipped: what depends on it may follow once its own dependencies are reached. Where it is
             reached it counts as progress.
     """
@@ -226,6 +237,7 @@ class Milestone(Entry):
     check: Check | None = None
     state: StateReference | None = None
     holds: bool = False
+    step: Text | None = None
     optional: bool = False
     requires: Literal["any", "all"] = Field(
         default_factory=lambda fields: "all" if fields.get("type") == "Aggregator" else "any"
@@ -235,12 +247,13 @@ class Milestone(Entry):
 
     @model_validator(mode="after")
     def _refuse_keys_of_other_types(self) -> Self:
-        for key, key_type in _TYPE_OF_KEY.items():
+        for key, key_types in _TYPES_OF_KEY.items():
             default = type(self).model_fields[key].default
-            if self.type != key_type and getattr(self, key) != default:
+            if self.type not in key_types and getattr(self, key) != default:
+                key_type = " or an ".join(key_types)
                 raise ValueError(f"`{key}` is a key of an {key_type}, and {self.name!r} is an {self.type}")
-        for key, is_given in (("check", self.check is not None), ("holds", self.holds)):
-            if is_given and self.state is not None:
+        for key in ("check", "holds", "step"):
+            if getattr(self, key) and self.state is not None:
                 raise ValueError(
                     f"has `state`, which is asked once, after the conversation: leave out `{key}`"
                 )
@@ -263,6 +276,11 @@ class Milestone(Entry):
         """True for an NFC that code cannot observe."""
         is_decided_by_code = self.check is not None or self.state is not None
         return self.type == "NFC" and not is_decided_by_code and not self.is_derived
+
+    @property
+    def may_share_event(self) -> bool:
+        """True for an NFC that the event which satisfied its dependencies may reach, too."""
+        return self.type == "NFC" and self.step is not None and self.holds
 
     @property
     def names_function(self) -> bool:

@@ -37,7 +37,8 @@ class ObservationRules:
         has_references: True if an argument has to equal a result or an argument of an earlier call.
         functions: NFCs with the functions that check them at every event.
         states: NFCs with the functions that check them after the conversation.
-        undecided: Names of the NFCs that only a judge can decide.
+        undecided: Names of the NFCs that only a judge can decide, or the agent's records.
+        milestones_by_step: Milestones by the step of a journey that they stand for.
     """
 
     def __init__(self, graph: MilestoneGraph) -> None:
@@ -48,6 +49,7 @@ class ObservationRules:
         self.functions: list[tuple[Milestone, EventCheck]] = []
         self.states: list[tuple[Milestone, StateCheck]] = []
         self.undecided: list[str] = []
+        self.milestones_by_step: dict[str, list[Milestone]] = defaultdict(list)
         for rule in graph.forbidden:
             if rule.tool is not None:
                 self.forbidden_by_tool[rule.tool].append(rule)
@@ -69,6 +71,8 @@ class ObservationRules:
         return any(next(split_reference(reference, [tool]), None) for reference in self.result_references)
 
     def _add_milestone(self, graph: MilestoneGraph, milestone: Milestone) -> None:
+        if milestone.step is not None:
+            self.milestones_by_step[milestone.step].append(milestone)
         if milestone.type == "FC":
             self.milestones_by_tool[milestone.tool_name].append(milestone)
         elif milestone.state is not None:

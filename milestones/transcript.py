@@ -17,11 +17,20 @@ MODEL_ROLES = {"model": "the agent's model", "user_model": "the users' model", "
 
 
 class Message(NamedTuple):
-    """A message; `step` is its position in the record: its index from 0, or the record's own step name."""
+    """A message.
+
+    Args:
+        speaker: Who wrote it.
+        text: Its text.
+        step: Its position in the record: its index from 0, or the record's own step name.
+        done_steps: What was done with this message, if the agent records it: the steps of its journeys as
+            `journey-step`, and journeys by their ids; None: it doesn't say.
+    """
 
     speaker: Speaker
     text: str
     step: int | str | None = None
+    done_steps: tuple[str, ...] | None = None
 
 
 class Call(NamedTuple):
@@ -34,6 +43,7 @@ class Call(NamedTuple):
         malformed: The raw text of arguments that are not a JSON object; such a call never counts.
         step: Its position in the record.
         by: The caller.
+        done_steps: What was done before this call, as in a `Message`.
     """
 
     tool: str
@@ -42,6 +52,7 @@ class Call(NamedTuple):
     malformed: str | None = None
     step: int | str | None = None
     by: Caller = "agent"
+    done_steps: tuple[str, ...] | None = None
 
     @property
     def arguments_text(self) -> str:

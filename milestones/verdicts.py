@@ -147,6 +147,8 @@ def apply_verdicts(
             objections.append((verdict, objection.text))
         elif verdict.achieved is None:
             continue
+        elif graph.get_milestone(name).type == "NFC" and name not in observations.undecided:
+            objections.append((verdict, "the agent's records decide it"))
         elif graph.get_milestone(name).type == "NFC":
             decided.add(name)
             if verdict.achieved and verdict.event is not None:

@@ -134,7 +134,7 @@ def _make_first_call(
     if not check.is_accepted:
         return AgreementOutcome(verdicts=check.verdicts + gate.recheck_pending_calls(other_calls))
     tool_call = make_tool_call(first_call.tool, first_call.arguments)
-    message = make_calling_message(gate.state, [tool_call])
+    message = make_calling_message(gate.agent, gate.state, [tool_call])
     calls: list[PendingCall] = []
     for call in agreement.calls:
         if call is first_call:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -24,6 +24,7 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.agent.tools import get_argument_schema
 from arq_graph.nodes.argument_decisions import name_in_words
 from arq_graph.nodes.events import ConfirmationAsked
+from arq_graph.nodes.journey_run import note_done_steps
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.state_view import StateView
@@ -110,13 +111,17 @@ def make_reply(
     text: str,
     to_confirm: Sequence[ToolVerdict],
     *,
+    followed: Container[str] = (),
     metadata: Mapping[str, Any] | None = None,
 ) -> Reply:
     """Make a reply with a text and, if there are calls `to_confirm`, the confirmation question about them below it.
 
-    `find_preamble_problem` says which texts are left out above the question.
+    `find_preamble_problem` says which texts are left out above the question. `followed` are the ids of the guidelines
+    that the text follows. The message notes which steps of journeys are done with it.
     """
-    message = make_agent_message(agent.name, text, response_metadata=dict(metadata or {}))
+    has_text = find_preamble_problem(text, to_confirm) is None
+    notes = dict(metadata or {}) | note_done_steps(agent, state, followed if has_text else ())
+    message = make_agent_message(agent.name, text, response_metadata=notes)
     if not to_confirm:
         return Reply(message)
     if has_no_checkpointer() and not state.is_speculative:
@@ -135,7 +140,6 @@ def make_reply(
         calls=tuple(pending_calls),
         times_asked=_count_times_asked(state, pending_calls),
     )
-    has_text = find_preamble_problem(text, to_confirm) is None
     paragraphs: list[str] = []
     if has_text and text.strip():
         paragraphs.append(text.strip())

@@ -6,7 +6,8 @@ from collections.abc import Container, Mapping
 from typing import Any, Literal
 
 from arq_graph.agent.journey import Journey, JourneyStep, make_rule_id
-from arq_graph.agent.journey_progress import JourneyProgress, JourneyState, StepProgress
+from arq_graph.agent.journey_progress import DONE_STEPS, JourneyProgress, JourneyState, StepProgress
+from arq_graph.agent.spec import Agent
 from arq_graph.nodes.state_view import StateView
 
 RunState = Literal["not_begun", "active", "left", "done", "given_up"]
@@ -38,8 +39,13 @@ class JourneyRun:
     def begin(self, turn_id: str) -> None:
         """Begin the journey, or go on with one that was given up; one that was done begins again from the start."""
         if self.state != "given_up":
-            for id in self.steps:
-                self.steps[id] = StepProgress(step=id, state="waiting", reason="the journey began again")
+            for id, progress in self.steps.items():
+                self.steps[id] = StepProgress(
+                    step=id,
+                    state="waiting",
+                    reason="the journey began again",
+                    was_done=progress.was_done,
+                )
             self.begun += 1
             self.begun_in = turn_id
         self.state = "active"
@@ -55,6 +61,12 @@ class JourneyRun:
     def is_taken(self, id: str) -> bool:
         """Return True if a step has opened and is neither done nor skipped."""
         return id in self.steps and self.steps[id].state == "open"
+
+    def is_done_by_telling(self, id: str) -> bool:
+        """Return True if a step is open, and done once a reply follows it."""
+        step, progress = self.journey.by_id[id], self.steps[id]
+        is_done_otherwise = bool(step.tools) or step.done_when is not None
+        return progress.state == "open" and progress.asks is False and not is_done_otherwise
 
     def is_open(self, step: JourneyStep) -> bool:
         """Return True if a step is to be taken, or judged again, now: what has to come before it is settled.
@@ -118,6 +130,7 @@ class JourneyRun:
         if id in self.steps and self.steps[id].state == state:
             return False
         progress = self.steps.get(id) or StepProgress(step=id, state=state)
+        fields["was_done"] = state == "done" or progress.was_done
         self.steps[id] = progress.model_copy(update={"state": state, "reason": reason, **fields})
         for earlier_id in self.journey.by_id[id].after:
             if state == "done" and not self.is_settled(earlier_id):
@@ -154,6 +167,30 @@ class JourneyRun:
             begun_in=self.begun_in,
             steps=tuple(steps),
         )
+
+
+def note_done_steps(agent: Agent, state: StateView, followed: Container[str] = ()) -> dict[str, Any]:
+    """Return the note about the agent's journeys that a message gets: all that was done, and what it tells itself.
+
+    Args:
+        agent: The specification.
+        state: The state.
+        followed: The ids of the guidelines that the message follows.
+    """
+    if not agent.journeys:
+        return {}
+    record = state.read_record("journeys", JourneyProgress)
+    stored = {entry.journey: entry for entry in record.journeys} if record else {}
+    ids: list[str] = []
+    for journey in agent.journeys:
+        run = JourneyRun(journey, stored.get(journey.id))
+        if run.state == "done" or run.begun > 1:
+            ids.append(journey.id)
+        for step_id, progress in run.steps.items():
+            rule_id = make_rule_id(journey.id, step_id)
+            if progress.was_done or (rule_id in followed and run.is_done_by_telling(step_id)):
+                ids.append(rule_id)
+    return {DONE_STEPS: {agent.name: ids}}
 
 
 def find_calls_of_open_steps(state: StateView) -> dict[str, dict[str, Any]]:

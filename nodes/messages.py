@@ -20,6 +20,8 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from arq_graph.agent.spec import Agent
+from arq_graph.nodes.journey_run import note_done_steps
 from arq_graph.nodes.state_view import StateView
 from arq_graph.reasoning.history import History, Line
 from arq_graph.reasoning.tool_calls import PlacedCall, pair_calls
@@ -112,10 +114,11 @@ def make_history_repair(history: History, current_turn_tools: Container[str] = (
     return replacement
 
 
-def make_calling_message(state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
+def make_calling_message(agent: Agent, state: StateView, calls: Sequence[ToolCall]) -> AIMessage:
     """Make the agent's message that calls tools, with the note that `count_tool_rounds` looks for."""
-    note = {CALLED_BY: {state.agent_name: state.agent_fingerprint}}
-    return make_agent_message(state.agent_name, tool_calls=list(calls), response_metadata=note)
+    notes: dict[str, Any] = {CALLED_BY: {agent.name: agent.fingerprint}}
+    notes |= note_done_steps(agent, state)
+    return make_agent_message(agent.name, tool_calls=list(calls), response_metadata=notes)
 
 
 def count_tool_rounds(state: StateView) -> int:

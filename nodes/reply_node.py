@@ -120,6 +120,7 @@ class ReplyNode(AgentNode[B], ABC):
         "guideline_matches",
         "passages",
         "applied_guidelines",
+        "journeys",
         "tool_insights",
         "plan",
         "moves",
@@ -255,17 +256,16 @@ class ReplyNode(AgentNode[B], ABC):
 
     def _send(self, context: ReplyContext, chosen: Revision, candidates: Sequence[Revision]) -> NodeSteps:
         state = context.state
-        reply = make_reply(self.agent, state, chosen.content, context.pending)
+        followed = tuple(id for id in context.scores if id in chosen.followed)
+        reply = make_reply(self.agent, state, chosen.content, context.pending, followed=followed)
         text = reply.message.text
         checked, other_message = yield from check_reply(self.agent, state, text)
         if other_message is not None:
             rejected = state.build_channel_value("revisions", candidates)
             return checked | {self.messages_key: [other_message], "revisions": rejected}
-        followed: tuple[str, ...] = ()
-        cited: tuple[str, ...] = ()
-        if reply.has_text:
-            followed = tuple(id for id in context.scores if id in chosen.followed)
-            cited = chosen.cited
+        cited = chosen.cited
+        if not reply.has_text:
+            followed, cited = (), ()
         revisions = [candidate for candidate in candidates if candidate is not chosen]
         fields = {"content": text, "followed": followed, "cited": cited}
         revisions.append(chosen.model_copy(update=fields | {"sent": True}))

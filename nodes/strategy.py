@@ -156,7 +156,7 @@ class Strategy(AgentNode[ARQ]):
 
     def make_calls(self, gate: Gate, verdicts: Iterable[ToolVerdict], calls: Sequence[ToolCall]) -> Update:
         """Return the update with the verdicts, and a message that makes the calls."""
-        message = make_calling_message(gate.state, calls)
+        message = make_calling_message(self.agent, gate.state, calls)
         return self.make_update(gate, verdicts, [message])
 
     def send_reply(

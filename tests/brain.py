@@ -185,7 +185,7 @@ class Brain:
         for step in prompt.now["judge"]:
             entry = fill_schema(schema)
             entry["step"] = step["id"]
-            override(entry["judgement"], {"action": step["action"], "condition_holds": "yes"})
+            override(entry["judgement"], {"action": step["action"] or "", "condition_holds": "yes"})
             override(entry["judgement"], evaluate(self.steps.get(step["id"], {}), prompt))
             answer["steps"].append(entry)
         override(answer, evaluate(self.journeys, prompt) or {})

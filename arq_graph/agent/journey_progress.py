@@ -6,6 +6,12 @@ from typing import Any, Literal
 
 from arq_graph.agent.record import Record, RecordPart
 
+DONE_STEPS = "done_steps"
+"""Key of the `response_metadata` of an agent's messages: the steps of journeys that were done, by the agent's name.
+
+The step that a message tells is among them, and so are journeys that were done. `arq_graph.milestones` reads it.
+"""
+
 
 class StepProgress(RecordPart):
     """How far a step is; one that never could open has none.
@@ -13,7 +19,8 @@ class StepProgress(RecordPart):
     A step that is open again is `waiting` until the steps before it are done again. `reason` says in words why it is so
     far, and `source` is the id of the message, or of the line of the conversation, that it rests on. `asks` says if the
     step asks the customer for something (None: it wasn't judged). `arguments` are those of the call that did the step.
-    `told_before` is how many replies had followed the step when it opened.
+    `told_before` is how many replies had followed the step when it opened. `was_done` says if it was done at any time,
+    also before it was open again.
     """
 
     step: str
@@ -23,6 +30,7 @@ class StepProgress(RecordPart):
     asks: bool | None = None
     arguments: dict[str, Any] | None = None
     told_before: int = 0
+    was_done: bool = False
 
 
 class JourneyState(RecordPart):

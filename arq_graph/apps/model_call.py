@@ -27,6 +27,7 @@ from arq_graph.nodes.early_reply import check_reply
 from arq_graph.nodes.events import ReplySent, ToolsDecided
 from arq_graph.nodes.gate import CallCheck, Gate
 from arq_graph.nodes.grants import get_active_scores
+from arq_graph.nodes.journey_run import note_done_steps
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.proposed_calls import merge_verdicts
 from arq_graph.nodes.state_view import withhold_messages
@@ -123,7 +124,9 @@ class ModelCall(Strategy):
                     return update | {self.messages_key: [other_message], RESPONSE_KEY: None}
             if not calls and not has_answer:
                 gate.state.emit(ReplySent(content=checked.message.text))
-            messages: list[AnyMessage] = [self._remove_refused_calls(checked, has_calls=bool(calls))]
+            message = self._remove_refused_calls(checked, has_calls=bool(calls))
+            notes = message.response_metadata | note_done_steps(self.agent, gate.state)
+            messages: list[AnyMessage] = [message.model_copy(update={"response_metadata": notes})]
             messages += [message for message in response.result if message is not checked.message]
             return update | {self.messages_key: messages, RESPONSE_KEY: response.structured_response}
         return (yield from self._write_reply(gate, update, checked.message, to_confirm))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
+from arq_graph.agent.journey_progress import DONE_STEPS
 from arq_graph.milestones.evaluation.suite import PlannedConversation
 from arq_graph.milestones.reports.records import ConversationRecord, ReportedConversation
 from arq_graph.milestones.tool_schemas import get_argument_schemas
@@ -108,6 +109,8 @@ def dump_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
             value = getattr(message, name, None)
             if value not in (None, "", []):
                 data[name] = value
+        if DONE_STEPS in message.response_metadata:
+            data["response_metadata"] = {DONE_STEPS: message.response_metadata[DONE_STEPS]}
         dumped.append(data)
     return dumped
 

@@ -27,24 +27,9 @@ from arq_graph.milestones.transcripts.parts import (
     read_block,
     read_result,
 )
+from arq_graph.milestones.transcripts.speakers import SPEAKERS, get_speaker, is_of_langchain, read_done_steps
 from arq_graph.reasoning.tool_calls import UnansweredCalls
 
-_SPEAKERS: dict[str, Any] = {
-    "human": "user",
-    "user": "user",
-    "ai": "agent",
-    "assistant": "agent",
-    "model": "agent",
-    "bot": "agent",
-    "agent": "agent",
-    "tool_calls": "agent",
-    "tool_call_invocation": "agent",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-    "tool_call_result": "tool",
-}
 _parse_json = json.JSONDecoder().decode
 _CALL_IDS = ("tool_call_id", "toolCallId", "call_id")
 _CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
@@ -61,7 +46,7 @@ _KNOWN_KEYS = frozenset(_OTHER_KEYS.split()).union(_CALL_KEYS, _BODY_KEYS)
 def is_message(value: Any) -> bool:
     """Return whether this is a chat message, as an object or serialized; its role may be one that isn't known."""
     fields = _get_fields(value)
-    return _get_speaker(fields) is not None or isinstance(fields.get("role"), str)
+    return get_speaker(fields) is not None or isinstance(fields.get("role"), str)
 
 
 def get_message_list(record: Any) -> Sequence[Any] | None:
@@ -109,13 +94,13 @@ class _Parser:
 
     def add(self, index: int, message: Any) -> None:
         fields = _get_fields(message)
-        speaker = _get_speaker(fields)
+        speaker = get_speaker(fields)
         if speaker in ("user", "agent") and _is_text_alone(fields):
             self.events.append(Message(speaker, fields["content"], index))
             return
         step = fields.get("step", index)
         if speaker is None:
-            known_names = ", ".join(_SPEAKERS)
+            known_names = ", ".join(SPEAKERS)
             name = get_first(fields, ("role", "type"))
             raise InputError(
                 f"message {index} is not a chat message: its `type` or `role`, {name!r}, is none of {known_names}"
@@ -151,6 +136,14 @@ class _Parser:
             self._add_texts_and_calls(texts, calls, speaker, step)
         if len(self.events) == event_count:
             self.events.append(Message(speaker, "", step))
+        if speaker == "agent" and "response_metadata" in fields:
+            self._note_done_steps(event_count, read_done_steps(fields))
+
+    def _note_done_steps(self, first: int, done_steps: tuple[str, ...] | None) -> None:
+        """Write what was done with a message to the first of its events."""
+        event = self.events[first]
+        if done_steps is not None and not isinstance(event, Result):
+            self.events[first] = event._replace(done_steps=done_steps)
 
     def _add_texts_and_calls(
         self, texts: Sequence[str], calls: Sequence[Call], speaker: Any, step: Any
@@ -202,36 +195,21 @@ def _get_fields(message: Any) -> Mapping[str, Any]:
     return fields
 
 
-def _get_speaker(fields: Mapping[str, Any]) -> Any:
-    speaker = _find_speaker(fields.get("type")) if "content" in fields else None
-    return speaker or _find_speaker(fields.get("role"))
-
-
-def _is_of_langchain(fields: Mapping[str, Any]) -> bool:
-    return "content" in fields and _find_speaker(fields.get("type")) is not None
-
-
-def _find_speaker(name: Any) -> Any:
-    if not isinstance(name, str):
-        return None
-    return _SPEAKERS.get(name) or _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
-
-
 def _read_message(fields: Mapping[str, Any], place: str) -> list[Part]:
     """Return the parts of a message in their order."""
     listed_calls = [_read_listed_call(call, place) for call in _list_calls(fields)]
-    is_of_langchain = _is_of_langchain(fields)
+    from_langchain = is_of_langchain(fields)
     body = get_first(fields, _BODY_KEYS) or fields.get("refusal")
     if body is None and not listed_calls and not any(key in fields for key in _BODY_KEYS):
         raise InputError(f"{place} says nothing: it has none of the keys {', '.join(_BODY_KEYS)}")
     parts: list[Part] = []
-    for part in _read_body(body, place, is_of_langchain):
+    for part in _read_body(body, place, from_langchain):
         if not isinstance(part, CallPart) or not _is_listed(part, listed_calls):
             parts.append(part)
     parts.extend(listed_calls)
     if isinstance(fields.get("toolInvocations"), list) and "parts" not in fields:  # version 4 of the AI SDK
         calls = [{"type": "tool-invocation", "toolInvocation": call} for call in fields["toolInvocations"]]
-        parts.extend(_read_body(calls, place, is_of_langchain))
+        parts.extend(_read_body(calls, place, from_langchain))
     return parts
 
 

@@ -61,7 +61,9 @@ class Definition:
                 continue
             if self.milestones[name].optional:
                 passed[name] = satisfied
-            if event in events.get(name, ()) and event > satisfied:
+            milestone = self.milestones[name]
+            may_share = milestone.type == "NFC" and milestone.step is not None and milestone.holds
+            if event in events.get(name, ()) and event >= satisfied + (not may_share):
                 times[name] = event
                 passed.setdefault(name, event)
         return len(times) + len(passed) > before

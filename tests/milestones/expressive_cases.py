@@ -28,6 +28,7 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
     """Return a graph and a conversation; None if nothing can be measured on the graph."""
     data, messages, _ = make_case(seed)
     chance = random.Random(f"expressive {seed}")
+    steps = random.Random(f"steps {seed}")
     data.pop("grounded", None)
     calls = [milestone for milestone in data["milestones"] if milestone["type"] == "FC"]
     for number, milestone in enumerate(calls):
@@ -46,6 +47,10 @@ def make_expressive_case(seed: int) -> tuple[MilestoneGraph, Transcript] | None:
             milestone["state"] = (
                 f"tests.milestones.end_states:{chance.choice(('was_paid', 'has_even_length'))}"
             )
+        elif is_judged and steps.random() < 0.7:
+            milestone["step"] = "journey-step"
+        if milestone["type"] == "FC":
+            milestone["holds"] = steps.random() < 0.3
     data["forbidden"] = [_make_rule(chance, data["milestones"], calls) for _ in range(chance.randint(1, 4))]
     for message in messages:
         if "tool_calls" in message and chance.random() < 0.3:
