@@ -53,15 +53,18 @@ class Limits(Part):
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 600.0
 
 
-class ScenarioFields(Part):
-    """The fields of a scenario, in Python and in a suite file, which has file names for some of them.
+class Scenario(Part):
+    """A kind of conversation that agents are evaluated in.
 
     Args:
         name: Its name, unique in a suite.
         user: The simulated user.
-        milestones: The milestones that it is measured on.
-        agent: The agent.
-        world: The factory that makes the world of one conversation.
+        milestones: The graph that it is measured on; None if it is made from what to `expect`, as `graph`.
+        agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
+        world: The factory that makes the world of one conversation: a class or function, which is called with a `seed`
+            if it has such an argument. The world's methods replace the agent's tools of the same names, or the world is
+            an `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
+            agent's own tools, and whatever these change.
         limits: The limits of a conversation.
         use_case: The category by which reports group it.
         task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
@@ -73,13 +76,17 @@ class ScenarioFields(Part):
         variables: Values of the agent's variables, by name.
         probes: Its purpose, in a sentence.
         twin: The name of the scenario that differs in one detail, and so in the right answer.
+
+    Raises:
+        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`, or has both of them; it
+            has a world but no agent; or it names something that doesn't exist.
     """
 
     name: Text
-    user: Any = None
-    milestones: Any = None
-    agent: Any = None
-    world: Any = None
+    user: UserSpec | None = None
+    milestones: InstanceOf[MilestoneGraph] | None = None
+    agent: InstanceOf[Agent] | None = None
+    world: WorldFactory | None = None
     limits: Limits = Limits()
     use_case: Text | None = None
     task: Text | None = None
@@ -90,29 +97,6 @@ class ScenarioFields(Part):
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
     twin: Text | None = None
-
-
-class Scenario(ScenarioFields):
-    """A kind of conversation that agents are evaluated in. The arguments are those of `ScenarioFields`.
-
-    Args:
-        user: The simulated user.
-        milestones: The graph that it is measured on; None if it is made from what to `expect`, as `graph`.
-        agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
-        world: The factory that makes the world of one conversation: a class or function, which is called with a `seed`
-            if it has such an argument. The world's methods replace the agent's tools of the same names, or the world is
-            an `Environment`. The result of the world's `outcome()` is in the report. None: all conversations share the
-            agent's own tools, and whatever these change.
-
-    Raises:
-        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`, or has both of them; it
-            has a world but no agent; or it names something that doesn't exist.
-    """
-
-    user: UserSpec | None = None
-    milestones: InstanceOf[MilestoneGraph] | None = None
-    agent: InstanceOf[Agent] | None = None
-    world: WorldFactory | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -36,14 +36,16 @@ from pathlib import Path
 from string import Template
 from typing import Any, Self, cast
 
-from pydantic import PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import JsonValue, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
 from arq_graph.agent.part import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spec_errors import Place, Problem, make_validation_error
 from arq_graph.agent.yaml_file import Document, read_model, read_text
 from arq_graph.errors import SpecError, suggestion
-from arq_graph.milestones.evaluation.scenario import Limits, Scenario, ScenarioFields
+from arq_graph.milestones.evaluation.expectation import Expectation
+from arq_graph.milestones.evaluation.history import HistoryEntry
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.world_entry import WorldEntry
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
@@ -73,7 +75,7 @@ class SharedFields(Part):
         kinds: Kinds of users: one scenario for each.
         limits: The limits of a conversation.
         use_case: The category by which reports group it.
-        task: The task that its runs try.
+        task: The task that its runs try; scenarios of one task share it.
         goal: The milestone that means that the user's goal is reached.
     """
 
@@ -88,12 +90,26 @@ class SharedFields(Part):
     goal: Text | None = None
 
 
-class ScenarioEntry(SharedFields, ScenarioFields):
+class ScenarioEntry(SharedFields):
     """A scenario of a file; `kinds` makes several of it.
 
-    Where both bases have a field, that of `SharedFields` counts: a file names the agent, the milestones and the world.
-    `ScenarioFields` adds the fields that only a scenario has.
+    Args:
+        name: Its name, unique in a suite.
+        says: The user's only message, word for word; instead of `user`.
+        history: The messages and calls before the conversation; they aren't measured.
+        expect: The expected answer, from which the milestones are made; instead of `milestones`.
+        variables: Values of the agent's variables, by name.
+        probes: Its purpose, in a sentence.
+        twin: The name of the scenario that differs in one detail, and so in the right answer.
     """
+
+    name: Text
+    says: Text | None = None
+    history: tuple[HistoryEntry, ...] = ()
+    expect: Expectation | None = None
+    variables: Mapping[str, JsonValue] = {}
+    probes: Text | None = None
+    twin: Text | None = None
 
 
 class SuiteFile(Part):
