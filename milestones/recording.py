@@ -1,6 +1,6 @@
 """Chat models that record the answers of another one in a file, and replay them from that file.
 
-    {"conversation": "late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "occurrence": 0, "answer": {…}, …}
+    {"conversation": "desk / late / guided / 1", "attempt": "5f3a90c1", "request": "2f1d…", "answer": {…}, …}
 
 Each line is an answer. A request is recognized by a digest of its messages and of the schema or the tools that are
 bound to it, and equal requests of one conversation by their order. The digest leaves out what differs from run to run
@@ -58,12 +58,17 @@ class _RecordingScope:
 _scope: ContextVar[_RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
 
 
+def join_names(*names: str) -> str:
+    """Return the names of a suite, a scenario and so on as one, which no other names have: a `/` in them is doubled."""
+    return " / ".join(name.replace("/", "//") for name in names)
+
+
 @contextmanager
-def recording_scope(conversation: str) -> Iterator[None]:
-    """Record and replay the requests inside the block under this name; names of nested blocks are joined."""
+def recording_scope(*names: str) -> Iterator[None]:
+    """Record and replay the requests inside the block under these names, after those of the blocks around it."""
     outer = _scope.get()
-    name = f"{outer.name} / {conversation}" if outer else conversation
-    token = _scope.set(_RecordingScope(name))
+    name = join_names(*names)
+    token = _scope.set(_RecordingScope(f"{outer.name} / {name}" if outer else name))
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +26,12 @@ from arq_graph.experiments.experiment import (
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.recording import RecordingChatModel, ReplayChatModel, read_recording
+from arq_graph.milestones.recording import (
+    RecordingChatModel,
+    ReplayChatModel,
+    join_names,
+    read_recording,
+)
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 
@@ -171,8 +176,10 @@ def _read_suites(names: Sequence[str]) -> dict[Path, Suite]:
     for name in names:
         file = find_suite_file(name)
         suites[file] = Suite.from_yaml(file)
-    if len({suite.name for suite in suites.values()}) < len(suites):
-        raise InputError("two suites have the same name, and so one results file: run one after the other")
+    if len({make_file_name(suite.name) for suite in suites.values()}) < len(suites):
+        raise InputError(
+            "two suites have the same name, or nearly, and so one results file: run one after the other"
+        )
     return suites
 
 
@@ -204,7 +211,7 @@ def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -
     figures = trial.folder / f"{make_file_name(trial.suite.name)}.json"
     write_experiment(figures, result, tables)
     note(f"The figures are in {figures}.")
-    transcripts = _add_model_answers(evaluation.read_reported_transcripts(report, trial.results), trial)
+    transcripts = _add_model_answers(report, trial)
     page = figures.with_suffix(".html")
     write_outputs(report, None, page, transcripts, tables, title=f"Experiment: {result.suite}")
     evaluation.show_evaluation(report, tables, resume_hint, suite=result.suite, has_judge=models.has_judge)
@@ -239,12 +246,15 @@ def _record_models(trial: _Trial) -> evaluation.EvaluationModels:
     return replace(trial.models, by_role=models)
 
 
-def _add_model_answers(transcripts: Iterable[Transcript], trial: _Trial) -> Iterator[Transcript]:
-    """Yield the transcripts, each with what the models answered in it."""
+def _add_model_answers(report: Report, trial: _Trial) -> Iterator[Transcript]:
+    """Yield the transcripts of a report, each with what the models answered in it."""
     recordings = [read_recording(file) for file in _find_recordings(trial.folder, trial.suite).values()]
-    for transcript in transcripts:
+    records = {record.id: record for record in report.conversations}
+    for transcript in evaluation.read_reported_transcripts(report, trial.results):
+        record = records[transcript.id]
+        scope = join_names(trial.suite.name, str(record.scenario), str(record.arm), str(record.run))
         answers = []
         for recording in recordings:
-            for exchange in recording.get(f"{trial.suite.name} / {transcript.id}", ()):
+            for exchange in recording.get(scope, ()):
                 answers.append({"module": exchange.module, "answer": exchange.answer["data"]})
         yield replace(transcript, extra=dict(transcript.extra, model_answers=answers))

@@ -174,7 +174,7 @@ async def _evaluate_gold_turns(
                 "the arm": arm,
                 "the agent's model": model_name,
             }
-            with recording_scope(name):
+            with recording_scope(suite.name, gold_file.stem, arm):
                 evaluation = await aevaluate_turns(
                     app,
                     gold_file,

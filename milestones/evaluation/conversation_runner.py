@@ -73,7 +73,8 @@ class ConversationRunner:
         Raises:
             InputError: The cost is limited, and that of a call is unknown.
         """
-        with recording_scope(f"{self.suite_name} / {planned.id}"), self.budget.track() as total_usage:
+        names = (self.suite_name, planned.scenario.name, planned.arm, str(planned.run))
+        with recording_scope(*names), self.budget.track() as total_usage:
             result = await self._run_trials(planned, total_usage)
         return replace(result, calls=total_usage.calls, cost=self.budget.compute_cost(total_usage))
 

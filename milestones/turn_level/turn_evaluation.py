@@ -144,7 +144,7 @@ def _read_stored_outcomes(store: RunStore | None) -> dict[tuple[str, int], StepO
 async def _evaluate_step(step: TurnStep, predict: Predictor) -> StepOutcome:
     make_outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     try:
-        with recording_scope(f"{step.conversation} / step {step.number}"):
+        with recording_scope(step.conversation, f"step {step.number}"):
             predicted = Action.from_output(await predict(step))
     except Exception as error:
         return make_outcome(predicted=None, error=describe_error(error, with_location=False)[:MAX_ERROR])

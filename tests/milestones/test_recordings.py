@@ -97,8 +97,9 @@ def judging() -> ScriptedChatModel:
 
     def answer(call: Any) -> Any:
         verdicts = fill_schema(inline_references(call.schema))
-        verdicts["M3"] |= {"achieved": False, "step": None, "quote": None, "reason": "not so"}
-        if next(numbers) % 2 == 0:
+        number = next(numbers)
+        verdicts["M3"] |= {"achieved": False, "step": None, "quote": None, "reason": f"not so ({number})"}
+        if number % 2 == 0:
             verdicts["M3"] |= {"achieved": True, "step": 1}
         return verdicts
 
@@ -223,6 +224,17 @@ def test_the_recorded_model_is_asked_with_its_own_settings_and_the_reasoners(tmp
     assert settings == [
         (each.body["temperature"], each.body["max_completion_tokens"]) for each in endpoint.requests
     ]
+
+
+def test_suites_share_a_recording_whatever_their_names(tmp_path: Path):
+    file = tmp_path / "judge.jsonl"
+    suites = [orders("eu / late"), orders("late").replace(name="orders / eu")]
+    judge = LLMJudge(RecordingChatModel(file, judging()))
+    recorded = [run(suite, model="offline", judge=judge) for suite in suites]
+    assert recorded[0].conversations[0].reasons != recorded[1].conversations[0].reasons
+    replay = LLMJudge(ReplayChatModel(file))
+    for suite, report in zip(suites, recorded, strict=True):
+        assert dump(run(suite, model="offline", judge=replay)) == dump(report)
 
 
 # --- what is not recorded --------------------------------------------------------------------------------------------
