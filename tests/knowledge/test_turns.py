@@ -13,10 +13,13 @@ from arq_graph import (
     Agent,
     AgentState,
     Observation,
+    Reasoner,
     ReSpAct,
     ScriptedChatModel,
     create_guided_agent,
     create_tool_agent,
+    errors,
+    resume_or_invoke,
 )
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import KnowledgeRetriever, MessageReviser
@@ -144,6 +147,19 @@ def test_a_turn_has_only_its_own_passages():
     )
     assert state["passages"] == []
     assert [prompt.section("knowledge") for prompt in get_prompts(model, "message")] == [[SHOWN], None]
+
+
+def test_a_turn_that_failed_goes_on_with_its_passages():
+    shelf = Shelf()
+    judgements: dict[str, Any] = {"G1": ConnectionError("the model is down")}
+    model = brain(judgements)
+    app = create_guided_agent(Reasoner(model, timeout=0.05), make_desk(shelf), checkpointer=MemorySaver())
+    with pytest.raises(errors.ReasoningError):
+        app.invoke(make_input(QUESTION), THREAD, durability="sync")
+    judgements["G1"] = 2
+    resume_or_invoke(app, None, THREAD, durability="sync")
+    assert shelf.queries == [QUESTION]
+    assert get_prompts(model, "message")[-1].section("knowledge") == [SHOWN]
 
 
 @pytest.mark.parametrize(
