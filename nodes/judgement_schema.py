@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, Self
 
 from pydantic import ModelWrapValidatorHandler, create_model, model_validator
@@ -226,8 +226,15 @@ def make_batch_blueprint(
     guidelines: Sequence[Guideline], custom: type[Judgement] = Judgement, *, has_tools: bool = True
 ) -> type[ARQ]:
     """Return one blueprint for several guidelines: a property for each id, null if that guideline isn't judged."""
-    fields: dict[str, Any] = {}
+    judgements: list[tuple[str, type[Judgement]]] = []
     for guideline in guidelines:
-        judgement = choose_judgement(guideline, custom, has_tools=has_tools)
-        fields[guideline.id] = (judgement | None, respond(""))
+        judgements.append((guideline.id, choose_judgement(guideline, custom, has_tools=has_tools)))
+    return _make_batch_blueprint(tuple(judgements))
+
+
+@lru_cache(maxsize=256)  # making a class takes long, and the next agent may have the same ids
+def _make_batch_blueprint(judgements: Sequence[tuple[str, type[Judgement]]]) -> type[ARQ]:
+    fields: dict[str, Any] = {}
+    for id, judgement in judgements:
+        fields[id] = (judgement | None, respond(""))
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)

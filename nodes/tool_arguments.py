@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool
@@ -103,11 +104,10 @@ class ToolSchema:
         self, basis: type[ARQ] | None = None, description: str = "Each argument."
     ) -> type[ARQ]:
         """Return a blueprint with one decision per argument; `basis` is asked before each value."""
-        fields: dict[str, Any] = {}
+        fields: list[tuple[str, str, str]] = []
         for argument in self.arguments:
-            decision = make_decision(json.dumps(argument.strict_schema), basis)
-            fields[argument.property_name] = (decision, respond(argument.description))
-        return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=description, **fields)
+            fields.append((argument.property_name, argument.description, json.dumps(argument.strict_schema)))
+        return _make_arguments_blueprint(f"{self.name}_arguments", description, basis, tuple(fields))
 
     def parse(self, answer: Any) -> tuple[dict[str, Any], list[Problem]]:
         """Return the arguments in an answer, and the problems with them.
@@ -241,3 +241,14 @@ def _warn_of_failed_check(tool: str, error: Exception) -> None:
         f"{error}. A validator refuses a value with ValueError",
         stacklevel=2,
     )
+
+
+@lru_cache(maxsize=256)  # making a class takes long, and the next agent may have the same tool
+def _make_arguments_blueprint(
+    name: str, description: str, basis: type[ARQ] | None, arguments: Sequence[tuple[str, str, str]]
+) -> type[ARQ]:
+    """Make a blueprint of arguments, each given as its property, its description and its schema."""
+    fields: dict[str, Any] = {}
+    for property_name, argument_description, schema_json in arguments:
+        fields[property_name] = (make_decision(schema_json, basis), respond(argument_description))
+    return create_model(name, __base__=InnerARQ, __doc__=description, **fields)

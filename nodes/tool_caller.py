@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
 from pydantic import create_model
@@ -88,26 +89,38 @@ def make_tool_blueprint(
 
     `with_comparison` adds a comparison with other tools, `with_pending_calls` the query about pending calls.
     """
-    candidate: Any = (_make_candidate(tool, with_comparison), respond(str(CandidateTool.__doc__)))
-    fields = {get_property_name(tool.name, _RESERVED_NAMES): candidate}
+    arguments: type[ARQ] | None = None
+    if tool.arguments:
+        description = f"Each argument; below a score of {MIN_CALL_SCORE}, none needs to be given."
+        arguments = tool.make_blueprint(description=description)
+    return _make_tool_blueprint(tool.name, arguments, with_comparison, with_pending_calls)
+
+
+@lru_cache(maxsize=256)  # making a class takes long, and the next agent may have the same tool
+def _make_tool_blueprint(
+    tool: str, arguments: type[ARQ] | None, with_comparison: bool, with_pending_calls: bool
+) -> type[ARQ]:
+    candidate: Any = (
+        _make_candidate(tool, arguments, with_comparison),
+        respond(str(CandidateTool.__doc__)),
+    )
+    fields = {get_property_name(tool, _RESERVED_NAMES): candidate}
     parts = (StillWanted, ToolBatch) if with_pending_calls else (ToolBatch,)
     return combine_blueprints("ToolBatch", ToolBatch.__doc__, *parts, **fields)
 
 
-def _make_candidate(tool: ToolSchema, with_comparison: bool) -> type[ARQ]:
+def _make_candidate(tool: str, arguments: type[ARQ] | None, with_comparison: bool) -> type[ARQ]:
     parts: list[type[ARQ]] = [Applicability]
-    if tool.arguments:
-        description = f"Each argument; below a score of {MIN_CALL_SCORE}, none needs to be given."
-        arguments = tool.make_blueprint(description=description)
+    if arguments:
         field = (arguments, respond(str(arguments.__doc__)))
-        parts.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=field))
+        parts.append(create_model(f"{tool}_call_arguments", __base__=InnerARQ, arguments=field))
     if with_comparison:
         parts.append(Comparison)
     parts.append(CallDecision)
-    call: Any = combine_blueprints(f"{tool.name}_call", "One call of this tool.", *parts)
+    call: Any = combine_blueprints(f"{tool}_call", "One call of this tool.", *parts)
     calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)
     return create_model(
-        f"{tool.name}_candidate",
+        f"{tool}_candidate",
         __base__=CandidateTool,
         __doc__=CandidateTool.__doc__,
         tool_calls_for_candidate_tool=(list[call], calls),

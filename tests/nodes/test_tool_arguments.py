@@ -235,6 +235,25 @@ def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_ar
     assert (served["order-id"]["key"], served["where"].get("key")) == ("argument_1", None)
 
 
+def test_tools_of_one_name_are_each_asked_for_by_their_own_arguments():
+    def find_book(title: Annotated[str, "The title of a book."]) -> str:
+        return title
+
+    def find_song(title: Annotated[str, "The title of a song."]) -> str:
+        return title
+
+    asked_for: list[str] = []
+    for function in (find_book, find_song, find_book):
+        find = StructuredTool.from_function(function, name="find", description="Find it.")
+        model = brain(call={"find": {"title": "Yesterday"}})
+        create_guided_agent(model, Agent("Shop", "You help.", tools=[find])).invoke(
+            {"messages": [("user", "Go")]}
+        )
+        call = next(call for call in model.calls if call.module == "tools")
+        asked_for.append("book" if "title of a book" in str(call.schema) else "song")
+    assert asked_for == ["book", "song", "book"]
+
+
 def test_given_and_null_is_not_the_same_as_not_given():
     @tool
     def note(text: str | None = "default") -> str:
