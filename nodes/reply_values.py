@@ -21,7 +21,7 @@ from arq_graph.nodes.confirmation import find_hiding
 from arq_graph.nodes.message_schema import ChosenReply
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.history import Line
-from arq_graph.reasoning.sections import as_json
+from arq_graph.reasoning.sections import RANGE_DASHES, as_json
 from arq_graph.reasoning.values import strip_marks
 
 _TYPES: Mapping[ValueType, TypeAdapter[Any]] = {
@@ -35,6 +35,7 @@ _Place: TypeAlias = tuple[str, ...]
 _CONTROL = regex.compile(r"[\p{Cc}\p{Zl}\p{Zp}]")
 _LINE_BREAK = regex.compile(r"\r?\n|\t")
 _LINK = regex.compile(r"\]\s*[(\[:]")
+_BETWEEN_ENDS = regex.compile(rf"(?<=\w){RANGE_DASHES}(?=\w)")  # not the sign of a number
 _MAX_SHOWN_VALUES = 5
 _MAX_COMBINATIONS = 1_000
 
@@ -208,13 +209,16 @@ def _are_of_one_item(reply: Reply, values: Mapping[str, Sequence[_Value]]) -> bo
 
 
 def _find_words(quote: str, text: str) -> list[_Value]:
-    """Return the quoted words if they stand in a text as whole words, without the marks around them; else the text."""
-    words = text.split()
-    count = len(quote.split())
-    for start in range(len(words) - count + 1):
-        run = strip_marks(" ".join(words[start : start + count]))
-        if run and run == quote:
-            return [_Value(run)]
+    """Return the quoted words if a text has them as whole words, without the marks around them; else the text.
+
+    Each end of a range such as 9:00–13:00 is a word, too.
+    """
+    for words in (text.split(), _BETWEEN_ENDS.sub(" ", text).split()):
+        count = len(quote.split())
+        for start in range(len(words) - count + 1):
+            run = strip_marks(" ".join(words[start : start + count]))
+            if run and run == quote:
+                return [_Value(run)]
     return [_Value(text)]
 
 

@@ -219,6 +219,12 @@ def test_which_results_count(messages, this_turn, is_allowed):
         ("Ada B. Day", "Ada Day", False),
         ("4-17", "4-17", True),
         ("I have -5 euros", "5", False),
+        ("I have \u22125 euros", "5", False),
+        ("I am there 9:00–13:00.", "9:00", True),
+        ("I am there 9:00–13:00.", "13:00", True),
+        ("I am there 9:00–13:00.", "9:00–13:00", True),
+        ("I am there 9:00–13:00.", "3:00", False),
+        ("Card 4-17", "4", False),
         ("3.5", "3", False),
     ],
 )
