@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -16,11 +17,13 @@ from arq_graph.nodes.events import CheckMade
 from arq_graph.nodes.node import Node, Update, get_channel_types
 from arq_graph.nodes.side_calls import acall_side_by_side, call_side_by_side
 from arq_graph.nodes.state_view import StateView, view_state
+from arq_graph.reasoning.deadlines import DeadlineThreads
 from arq_graph.reasoning.history import Line
 from arq_graph.reasoning.steps import aperform_steps, perform_steps
 
 MAX_REASON_LENGTH = 500
 _SEVERITY = ("reply", "block", "takeover")
+_threads: WeakKeyDictionary[Agent, DeadlineThreads] = WeakKeyDictionary()
 
 
 class InputChecker(Node):
@@ -87,8 +90,11 @@ def make_decisions(
     if not checks:
         return []
     calls = [(check.by, check.timeout) for check in checks]
+    threads = _threads.setdefault(agent, DeadlineThreads())
     run: Runnable[None, Any] = RunnableLambda(
-        lambda _: call_side_by_side(calls, text), lambda _: acall_side_by_side(calls, text), name="checks"
+        lambda _: call_side_by_side(calls, text, threads),
+        lambda _: acall_side_by_side(calls, text),
+        name="checks",
     )
     outcomes = yield run
     decisions: list[CheckDecision] = []

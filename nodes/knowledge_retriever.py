@@ -19,6 +19,7 @@ from arq_graph.nodes.node import Node, Update, get_channel_types
 from arq_graph.nodes.side_calls import acall_side_by_side, call_side_by_side
 from arq_graph.nodes.state_view import StateView, view_state
 from arq_graph.reasoning.conversation import CHARACTERS_PER_TOKEN, Conversation
+from arq_graph.reasoning.deadlines import DeadlineThreads
 from arq_graph.reasoning.sections import clean, make_id
 
 SHORT_QUERY = 60
@@ -56,6 +57,7 @@ class KnowledgeRetriever(Node):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = require_type("agent", agent, Agent, "make one with Agent(…)")
         self.messages_key = messages_key
+        self._threads = DeadlineThreads()
         self._searches = [(knowledge.retriever, knowledge.timeout) for knowledge in agent.knowledge]
         self.declare_channels({messages_key: list[AnyMessage]} | get_channel_types("passages"))
 
@@ -65,7 +67,7 @@ class KnowledgeRetriever(Node):
         if not self._is_due(state):
             return {}
         query = build_query(state.conversation)
-        results = call_side_by_side(self._searches, query, config) if query else []
+        results = call_side_by_side(self._searches, query, self._threads, config) if query else []
         return self._make_update(state, query, results)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:

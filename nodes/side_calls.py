@@ -28,17 +28,15 @@ from arq_graph.reasoning.steps import run_awaitable
 SideCall: TypeAlias = tuple[Any, float]
 """A function of a text, sync or async, or a Runnable, and the seconds that it may take."""
 
-_threads = DeadlineThreads()
-
 
 def call_side_by_side(
-    calls: Sequence[SideCall], text: str, config: RunnableConfig | None = None
+    calls: Sequence[SideCall], text: str, threads: DeadlineThreads, config: RunnableConfig | None = None
 ) -> list[Any]:
-    """Return what each call returned, or its error."""
+    """Return what each call returned, or its error; `threads` bounds how many may hang."""
     hidden = hide_config(config, get_callback_manager_for_config)
     with set_config_context(hidden) as context:
-        timed_calls = [context.run(_start, call, text, hidden) for call in calls]
-    return [_wait(timed_call) for timed_call in timed_calls]
+        timed_calls = [context.run(_start, threads, call, text, hidden) for call in calls]
+    return [_wait(threads, timed_call) for timed_call in timed_calls]
 
 
 async def acall_side_by_side(
@@ -53,10 +51,12 @@ async def acall_side_by_side(
         return await asyncio.gather(*tasks)
 
 
-def _start(call: SideCall, text: str, config: RunnableConfig) -> TimedCall[Any] | Exception:
+def _start(
+    threads: DeadlineThreads, call: SideCall, text: str, config: RunnableConfig
+) -> TimedCall[Any] | Exception:
     function, seconds = call
     try:
-        return _threads.start(
+        return threads.start(
             partial(_call, function, text, config), pause=0, seconds=seconds, on_end=_do_nothing
         )
     except TimeoutError as error:  # too many earlier calls haven't ended
@@ -67,7 +67,7 @@ def _do_nothing() -> None:
     pass
 
 
-def _wait(call: TimedCall[Any] | Exception) -> Any:
+def _wait(threads: DeadlineThreads, call: TimedCall[Any] | Exception) -> Any:
     if isinstance(call, Exception):
         return call
     call.thread.join(max(0, call.deadline - time.monotonic()))
@@ -78,7 +78,7 @@ def _wait(call: TimedCall[Any] | Exception) -> Any:
     except Exception as error:
         return error
     finally:
-        _threads.abandon(call)
+        threads.abandon(call)
 
 
 async def _acall_in_time(call: SideCall, text: str, config: RunnableConfig) -> Any:
