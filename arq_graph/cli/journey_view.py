@@ -70,7 +70,7 @@ def _draw_step(step: JourneyStep, state: str | None) -> str:
     if step.journey:
         opening, closing = "[[", "]]"
     elif step.tools:
-        lines.append(", ".join(map(get_tool_name, step.tools)))
+        lines.append(f"calls {', '.join(map(get_tool_name, step.tools))}")
         opening, closing = "[", "]"
     label = "<br/>".join(map(make_label, lines))
     if state:

@@ -1,8 +1,12 @@
 """Journeys on the command line: drawn by `graph`, and told by `chat`, `run` and `explain` while they go on."""
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
+from arq_graph import create_guided_agent
+from tests.brain import brain
 from tests.cli.shop import write_shop
+from tests.journeys.returns import make_shop
 from tests.test_docs import ROOT, SHOP, find_blocks, write_files
 
 PAGE = ROOT / "docs" / "journeys.md"
@@ -116,6 +120,18 @@ def test_explain_says_that_a_journey_was_left(served, shop, cli):
     assert "○ repair left" in cli("explain").words
 
 
+def test_explain_reads_journeys_in_threads_of_other_programs(cli, folder):
+    model = brain({"return": 9}, {"get_order": {"order_id": "A-301"}}, steps={"return-reason": ASKS})
+    with SqliteSaver.from_conn_string("own.sqlite") as saver:
+        app = create_guided_agent(model, make_shop(), checkpointer=saver)
+        message = {"messages": [("user", "I want to return order A-301.")]}
+        app.invoke(message, {"configurable": {"thread_id": "mine"}})
+    words = cli("explain", "--db", "own.sqlite").words
+    assert "● return active" in words
+    assert "✓ order the step is done: called (T1)" in words
+    assert "● reason the step is open" in words
+
+
 def test_graph_draws_a_journey(cli, shop):
     result = cli("graph", shop, "--journey", "repair")
     assert (result.code, result.err) == (0, "")
@@ -123,7 +139,7 @@ def test_graph_draws_a_journey(cli, shop):
     assert lines == [
         "flowchart TD",
         's0(["the customer wants a repair"])',
-        's1["order<br/>ask which order it is and look it up<br/>get_order"]',
+        's1["order<br/>ask which order it is and look it up<br/>calls get_order"]',
         's2("fault<br/>ask what is broken")',
         's3("workshop<br/>book the workshop")',
         's4("kit<br/>send a repair kit")',

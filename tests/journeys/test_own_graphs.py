@@ -6,7 +6,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from arq_graph import AgentState, Journey, JourneyStep, create_guided_agent
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools, route_calls
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, events, guarded_tools, route_calls
 from tests.brain import brain
 from tests.journeys.returns import RETURN, make_shop
 
@@ -76,3 +76,16 @@ def test_a_journey_goes_on_after_its_steps_were_edited():
     last = state["journeys"][-1]["journeys"][0]
     assert {step["step"]: step["state"] for step in last["steps"]} == {"order": "done", "photo": "open"}
     assert [message.text for message in state["messages"] if message.type == "tool"] == ["A-301 has a lamp"]
+
+
+def test_an_event_says_how_far_the_journeys_are_each_time_that_the_customer_moves_on():
+    model = brain({"return": 9}, {"get_order": A301}, steps={"return-reason": ASKS})
+    app = create_guided_agent(model, make_shop(), checkpointer=InMemorySaver())
+    message = {"messages": [("user", "I want to return order A-301.")]}
+    moves: list[dict[str, str]] = []
+    for event in app.stream(message, THREAD, stream_mode="custom"):
+        if isinstance(event, events.JourneysAdvanced):
+            (journey,) = event.journeys
+            moves.append({step.step: step.state for step in journey.steps})
+            assert event.agent == "Shop"
+    assert moves == [{"order": "open"}, {"order": "done", "reason": "open"}]
