@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, ScriptedChatModel, create_guided_agent
 from arq_graph.milestones import (
+    MilestoneGraph,
     Suite,
     Transcript,
     check_milestones,
@@ -266,3 +267,48 @@ def test_the_clinic_has_the_customer_call_when_no_time_suits() -> None:
     state = run_clinic(*turns)[-1]
     assert "Please call us on 555 0100" in state["messages"][-1].text
     assert get_settled_steps(state, "skipped") == ["book"]
+
+
+@pytest.fixture(scope="module")
+def bank() -> list[dict[str, Any]]:
+    agent = Agent.from_yaml(EXAMPLES / "bank_desk" / "agent.yaml")
+    turns = (EXAMPLES / "bank_desk" / "conversation.txt").read_text(encoding="utf-8").splitlines()
+    return run_turns(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
+
+
+def test_the_bank_says_nothing_that_was_not_written_for_it(bank: list[dict[str, Any]]) -> None:
+    replies = [
+        message.text for message in bank[-1]["messages"] if isinstance(message, AIMessage) and message.text
+    ]
+    assert replies[2:6] == [
+        "Shall we send a new card to the address that we have?",
+        "A debit card costs nothing, and a credit card 30 euros a year. A new card after a loss costs 10 euros.",
+        "Your new card will arrive by 2026-12-07. The PIN stays the same.",
+        "Please keep to a civil tone. How can I help you?",
+    ]
+    assert replies[-1].startswith("A colleague of the bank")
+
+
+def test_the_bank_goes_through_its_journeys_until_a_colleague_takes_over(bank: list[dict[str, Any]]) -> None:
+    (record,) = bank[-1]["journeys"]
+    assert [(journey["journey"], journey["state"]) for journey in record["journeys"]] == [
+        ("lost", "done"),
+        ("dispute", "done"),
+    ]
+    results = [message for message in bank[-1]["messages"] if isinstance(message, ToolMessage)]
+    assert [message.name for message in results] == [
+        "find_card",
+        "block_card",
+        "send_card",
+        "find_payment",
+        "open_dispute",
+        "hand_over",
+    ]
+    assert bank[-1]["takeover"]["summary"]["journeys"][0].startswith("lost (done)")
+    assert bank[-1]["messages"][-1].text == "Are you there?"
+
+
+def test_the_bank_s_journey_measures_its_conversation(bank: list[dict[str, Any]]) -> None:
+    agent = Agent.from_yaml(EXAMPLES / "bank_desk" / "agent.yaml")
+    result = score(MilestoneGraph.from_journey(agent, "lost"), read_transcript(bank[-1]["messages"]))
+    assert result.goal_completed is True

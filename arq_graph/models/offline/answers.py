@@ -32,7 +32,7 @@ def suggest_answers(prompt: Prompt, properties: Mapping[str, Any]) -> dict[str, 
     if "revisions" in properties:
         return _answer_reviser(prompt)
     if "replies" in properties:
-        return choose_reply(prompt)
+        return choose_reply(prompt, has_question_below=_has_question_below(prompt))
     if "begun_anew" in properties:
         return judge_steps(prompt)
     if "guidelines" in prompt.sections:

@@ -11,8 +11,11 @@ from arq_graph.models.offline.prompt import Prompt, find_common
 _VALUE = re.compile(r"[\w@-]*\d[\w@-]*")
 
 
-def choose_reply(prompt: Prompt) -> dict[str, Any]:
-    """Suggest a reply with the values of its fields; the one with `otherwise` if no other has a word of the request."""
+def choose_reply(prompt: Prompt, *, has_question_below: bool) -> dict[str, Any]:
+    """Suggest a reply with the values of its fields; the one with `otherwise` if no other has a word of the request.
+
+    Above a question of code's there is none.
+    """
     followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
     topics = [str(guideline.get("action")) for guideline in prompt.get_entries("active_guidelines")]
     topics.append(prompt.request)
@@ -31,10 +34,13 @@ def choose_reply(prompt: Prompt) -> dict[str, Any]:
         elif score == 0 or not all(value["source"] for value in values):
             score = -1
         else:
-            score += len(values)
+            score += 2 * len(values)
         choices.append((score, {"reply": reply["id"], "values": values}))
-    _, chosen = max(choices, key=lambda choice: choice[0])
-    return {"replies": [chosen], "followed": followed, "language": "en", "is_every_reply_right": True}
+    replies: list[dict[str, Any]] = []
+    if not has_question_below:
+        _, chosen = max(choices, key=lambda choice: choice[0])
+        replies = [chosen]
+    return {"replies": replies, "followed": followed, "language": "en", "is_every_reply_right": True}
 
 
 def _find_value(prompt: Prompt, field: Mapping[str, Any]) -> tuple[Any, str]:
