@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -65,6 +65,9 @@ def route_takeover(first_nodes: Sequence[str]) -> Callable[[Any], str | Sequence
         is_taken_over = StateView(state).get("takeover") is not None
         return TAKEN_OVER if is_taken_over else first_nodes
 
+    # So that LangGraph reads no other channel: to read the messages takes longer the longer the conversation is.
+    channels = get_channel_types("takeover")
+    route.__annotations__["state"] = TypedDict("TakeoverState", channels, total=False)  # type: ignore[operator]
     return route
 
 
