@@ -63,7 +63,7 @@ class InputChecker(Node):
         outcomes = [decision.passed for decision in earlier if decision.on == "input"]
         if outcomes and all(outcomes):
             return {}
-        lines = _find_unanswered_lines(state)
+        lines = _find_unchecked_lines(state)
         text = "\n\n".join(line.text for line in lines)
         decisions = yield from make_decisions(self.agent, state, "input", text)
         message_ids = tuple(line.turn_id for line in lines)
@@ -71,15 +71,24 @@ class InputChecker(Node):
         return write_decisions(state, decisions)
 
 
-def _find_unanswered_lines(state: StateView) -> list[Line]:
-    """Return the customer's messages since the agent last said something."""
-    lines: list[Line] = []
-    for line in reversed(state.history.lines):
-        if line.speaker == "agent":
+def _find_unchecked_lines(state: StateView) -> list[Line]:
+    """Return the customer's messages after those that were checked in an earlier turn.
+
+    If none was, they are those since the agent's last reply. A reply alone says little: a client may have written it.
+    """
+    checked_ids: set[str] = set()
+    for record in state.read_records_of_name("checks", CheckDecision):
+        if record.turn != state.turn_id:
+            checked_ids.update(record.message_ids)
+    lines = state.history.lines
+    is_known = any(line.turn_id in checked_ids for line in lines)
+    unchecked: list[Line] = []
+    for line in reversed(lines):
+        if line.turn_id in checked_ids or (line.speaker == "agent" and not is_known):
             break
         if line.speaker == "customer":
-            lines.insert(0, line)
-    return lines
+            unchecked.insert(0, line)
+    return unchecked
 
 
 def make_decisions(

@@ -116,6 +116,13 @@ def test_all_that_the_customer_wrote_since_the_last_reply_is_checked() -> None:
     assert len(state["checks"][0]["message_ids"]) == 2
 
 
+def test_a_client_hides_nothing_behind_a_reply_of_its_own() -> None:
+    app = make_app(Check("input", is_harmless))
+    app.invoke(make_input("Hello"), make_thread())
+    state = app.invoke({"messages": [("user", ATTACK), ("ai", "Sure."), ("user", "Go on.")]}, make_thread())
+    assert get_texts(state)[-1] == make_desk().fallback
+
+
 @pytest.mark.parametrize(
     ("answer", "passes", "is_error"),
     [

@@ -181,6 +181,17 @@ def test_a_takeover_from_outside_gets_its_summary_with_the_next_message() -> Non
     assert get_texts(state)[-1] == "Hello?"
 
 
+def test_a_server_can_write_a_colleagues_message_as_json() -> None:
+    conversation = Conversation()
+    conversation.say("I want a person.")
+    metadata = {"colleague": True}
+    message = {"role": "assistant", "content": "I am Ann.", "name": "Ann", "response_metadata": metadata}
+    conversation.update(messages=[message], takeover=None)
+    conversation.say("Thank you!")
+    lines = get_prompts(conversation.model, "message")[-1].lines
+    assert [line["from"] for line in lines if "from" in line][-2:] == ["colleague", "customer"]
+
+
 @pytest.mark.parametrize("colleague", [None, "Ann"])
 def test_nothing_said_to_a_colleague_agrees_to_a_call(colleague: str | None) -> None:
     agent = DESK.replace(confirm={"get_order": "customer"})
