@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,11 +32,11 @@ from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.users.user_spec import UserSpec
+from benchmarks.slow_endpoint import read_body, run_endpoint
 
 CONVERSATIONS = 100
 AT_ONCE = 50
 SECONDS = 0.2
-ANSWER = "Your order is on its way. It arrives on Thursday."
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -80,7 +80,7 @@ class BareSocket:
             connection = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = connection
         writer.write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        answer = await _read_body(reader)
+        answer = await read_body(reader)
         self._idle_connections.append(connection)
         content = json.loads(answer)["choices"][0]["message"]["content"]
         return {"messages": [AIMessage(content)]}
@@ -170,6 +170,8 @@ def _measure_run(make_app: Callable[[int], Any]) -> dict[str, float]:
 
 def _measure_memory(make_app: Callable[[int], Any], count: int = 4 * AT_ONCE) -> int:
     """Return this process's growth in bytes per waiting conversation."""
+    with run_endpoint(SECONDS) as port:
+        _evaluate(make_app(port), 2, at_once=2, turns=1)  # what first calls load isn't counted
     with run_endpoint(4.0) as port:
         app = make_app(port)
         peak = 0
@@ -180,10 +182,8 @@ def _measure_memory(make_app: Callable[[int], Any], count: int = 4 * AT_ONCE) ->
                 peak = max(peak, _read_resident_bytes())
                 return await app.ainvoke(input, config, **settings)
 
-        _evaluate(WatchedApp(), 2, at_once=2, turns=1)
         gc.collect()
         bytes_before = _read_resident_bytes()
-        peak = 0
         _evaluate(WatchedApp(), count, at_once=count, turns=1)
     return (peak - bytes_before) // count
 
@@ -232,62 +232,8 @@ def _read_resident_bytes() -> int:
     return int(pages) * 4096
 
 
-@contextmanager
-def run_endpoint(seconds: float) -> Iterator[int]:
-    """Run an endpoint that answers after so many seconds, and yield its port."""
-    command = [sys.executable, "-m", "benchmarks.evaluation", str(seconds)]
-    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            yield int(process.stdout.readline())
-        finally:
-            process.kill()
-
-
-async def _serve(seconds: float) -> None:
-    message = {"role": "assistant", "content": ANSWER}
-    body = json.dumps(
-        {
-            "id": "one",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "slow",
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20},
-        }
-    ).encode()
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                await _read_body(reader)
-                await asyncio.sleep(seconds)
-                writer.write(head + body)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=4_096)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    async with server:
-        await server.serve_forever()
-
-
-async def _read_body(reader: asyncio.StreamReader) -> bytes:
-    """Return the body of an HTTP request or response that states its length."""
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    _, _, rest = head.partition(b"content-length:")
-    length, _, _ = rest.partition(b"\r\n")
-    return await reader.readexactly(int(length))
-
-
 if __name__ == "__main__":
     if sys.argv[1] == "memory":
         print(_measure_memory(APPS[sys.argv[2]]))
-    elif sys.argv[1] == "run":
-        print(json.dumps(_measure_run(APPS[sys.argv[2]])))
     else:
-        asyncio.run(_serve(float(sys.argv[1])))
+        print(json.dumps(_measure_run(APPS[sys.argv[2]])))

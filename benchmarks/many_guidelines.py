@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ from arq_graph.models.scripted import ScriptedCall
 from arq_graph.nodes import GuidelineMatcher
 from benchmarks.counting import Count, count_turn
 from benchmarks.in_process import make_agent, make_model
-from benchmarks.turn import TURN, measure_turn
+from benchmarks.turn import TURN, measure_medians
 
 MAX_JUDGED = 100
 LABELLED = Path(__file__).parent / "labelled.yaml"
@@ -83,9 +83,9 @@ def measure_agent_sizes() -> Iterator[AgentCost]:
 def _measure_agent_size(guideline_count: int, preselection: dict[str, Any]) -> AgentCost:
     matching = preselection | {"keep_matches": "active"}
     start = time.perf_counter()
-    create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
+    app = create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
     seconds = time.perf_counter() - start
-    milliseconds = measure_turn(guideline_count, 5, **matching)
+    (milliseconds,) = measure_medians([partial(app.invoke, TURN)], runs=5)
     count = count_turn(guideline_count, **matching)
     return AgentCost(guideline_count, matching.get("max_judged"), seconds, count, milliseconds)
 

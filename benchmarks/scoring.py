@@ -168,13 +168,13 @@ def measure_command(count: int = COMMAND_CONVERSATIONS) -> Speed:
         (Path(folder) / "milestones.yaml").write_text(_MILESTONE_FILE, encoding="utf-8")
         command = [sys.executable, "-c", "from arq_graph.cli import main; main()", "score"]
         command += [str(conversations), "--milestones", "milestones.yaml", "--json", "report.json"]
-        start = _read_child_seconds()
+        start = read_child_seconds()
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        seconds = _read_child_seconds() - start
+        seconds = read_child_seconds() - start
     return Speed(f"arq-graph score, {count:,} conversations", "the report, as JSON", count / seconds)
 
 
-def _read_child_seconds() -> float:
+def read_child_seconds() -> float:
     """Return the processor time of the processes that this one has started and that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from arq_graph import Agent, Matching, create_guided_agent
+from arq_graph import Agent, create_guided_agent
 from benchmarks.floor import FloorGraph, TurnCalls, make_langchain_agent
 from benchmarks.in_process import make_agent, make_model
 from benchmarks.output_tokens import CountTokens
@@ -132,30 +132,26 @@ def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int =
     The last turn is repeated from the state before it.
     """
     agent = make_agent(guideline_count)
-    guided: Any = create_guided_agent(make_model(), agent, checkpointer=InMemorySaver())
-    guided_thread = {"configurable": {"thread_id": "guided"}}
+    forgetful = create_guided_agent(make_model(), agent)
+    last_turn: dict[str, Any] = TURN
     for _ in range(turn_count - 1):
-        guided.invoke(TURN, guided_thread)
-    state = guided.get_state(guided_thread)
-    history = state.values["messages"]
-    last_turn = {"messages": history + TURN["messages"]}
+        state = forgetful.invoke(last_turn)
+        last_turn = {"messages": state["messages"] + TURN["messages"]}
+    history = state["messages"]
     # The prompts of the last turn are longer.
     first_floor = FloorGraph(make_model(), _record_calls(agent, TURN), is_async=False)
     last_floor = FloorGraph(make_model(), _record_calls(agent, last_turn), is_async=False)
 
+    guided: Any = create_guided_agent(make_model(), agent, checkpointer=InMemorySaver())
     stored_floor = last_floor.compile(checkpointer=InMemorySaver())
-    floor_thread = {"configurable": {"thread_id": "floor"}}
-    stored_floor.update_state(floor_thread, {"messages": history}, as_node="message")
-    # A run with the id of a checkpoint continues from there.
     turns: list[Callable[[], Any]] = [
         partial(_start_thread, guided),
-        partial(guided.invoke, TURN, state.config),
+        partial(guided.invoke, TURN, _store_state(guided, state)),
         partial(_start_thread, first_floor.compile(checkpointer=InMemorySaver())),
-        partial(stored_floor.invoke, TURN, stored_floor.get_state(floor_thread).config),
+        partial(stored_floor.invoke, TURN, _store_state(stored_floor, {"messages": history})),
     ]
     yield Growth(True, len(history), *measure_medians(turns, runs))
 
-    forgetful = create_guided_agent(make_model(), agent)
     turns = [
         partial(forgetful.invoke, TURN),
         partial(forgetful.invoke, last_turn),
@@ -165,18 +161,13 @@ def measure_growth(guideline_count: int = 20, turn_count: int = 200, runs: int =
     yield Growth(False, len(history), *measure_medians(turns, runs))
 
 
+def _store_state(app: Any, state: dict[str, Any]) -> Any:
+    """Store the state after a turn in a new thread; return the config with which a run continues from there."""
+    return app.update_state({"configurable": {"thread_id": str(uuid4())}}, state, as_node="message")
+
+
 def _start_thread(app: Any) -> None:
     app.invoke(TURN, {"configurable": {"thread_id": str(uuid4())}})
-
-
-def measure_turn(guideline_count: int, runs: int, **matching: Any) -> float:
-    """Return the median milliseconds of processor time of a turn with one tool call.
-
-    `matching` are the fields of `Matching`.
-    """
-    app = create_guided_agent(make_model(), make_agent(guideline_count), matching=Matching(**matching))
-    (milliseconds,) = measure_medians([partial(app.invoke, TURN)], runs)
-    return milliseconds
 
 
 def measure_medians(functions: Sequence[Callable[[], Any]], runs: int) -> list[float]:

@@ -219,7 +219,7 @@ def make_token_table() -> Table:
 
 def make_import_table() -> Table:
     langgraph, ours, names = import_time.measure_imports()
-    table = make_table("Import, in a fresh interpreter (median)", "statement", "seconds", "ratio")
+    table = make_table("Import, in a fresh interpreter", "statement", "processor seconds", "ratio")
     table.add_row("import langgraph.graph", f"{langgraph:.2f}", "1.00")
     table.add_row("import arq_graph", f"{ours:.2f}", f"{ours / langgraph:.2f}")
     table.add_row(

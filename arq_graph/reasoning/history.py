@@ -161,11 +161,7 @@ class History:
             if call is None and message.name:
                 call = {"name": message.name, "args": {}}
         else:
-            speaker = "agent" if isinstance(message, AIMessage) else "system"
-            if is_from_colleague(message):
-                speaker = "colleague"
-            if isinstance(message, HumanMessage):
-                speaker = "customer"
+            speaker = _get_speaker(message)
             self._message_count += 1
             id = make_id("M", self._message_count)
         attachments = _list_attachments(message)
@@ -178,6 +174,14 @@ class History:
 def is_from_colleague(message: BaseMessage) -> bool:
     """Return True for a message of a person who had taken the conversation over."""
     return isinstance(message, AIMessage) and bool(message.response_metadata.get(COLLEAGUE))
+
+
+def _get_speaker(message: BaseMessage) -> Speaker:
+    if isinstance(message, HumanMessage):
+        return "customer"
+    if not isinstance(message, AIMessage):
+        return "system"
+    return "colleague" if is_from_colleague(message) else "agent"
 
 
 def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
