@@ -20,6 +20,11 @@ from arq_graph.agent.tools import get_argument_schema, make_tool
 from arq_graph.errors import InputError, SpecError, describe_error, suggestion
 from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.evaluation.history import HistoryEntry, make_history_messages
+from arq_graph.milestones.evaluation.misspellings import (
+    find_misspelt_methods,
+    find_misspelt_slots,
+    find_unknown_variables,
+)
 from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import with_goal
@@ -32,8 +37,7 @@ from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User,
 WorldFactory = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
 
-_MISSPELLING_CUTOFF = 80
-"""Two names that are at least this similar, in percent, count as one name and its misspelling."""
+_MEASURES = ("milestones", "journey", "expect")
 
 
 class Limits(Part):
@@ -59,7 +63,9 @@ class Scenario(Part):
     Args:
         name: Its name, unique in a suite.
         user: The simulated user.
-        milestones: The graph that it is measured on; None if it is made from what to `expect`, as `graph`.
+        milestones: The graph that it is measured on; None if it is made from a `journey` or from what to `expect`, as
+            `graph`.
+        journey: The id of the agent's journey whose steps are the milestones.
         agent: The agent, for the arms that are made from one; None if every arm is an app of its own.
         world: The factory that makes the world of one conversation: a class or function, which is called with a `seed`
             if it has such an argument. The world's methods replace the agent's tools of the same names, or the world is
@@ -78,7 +84,7 @@ class Scenario(Part):
         twin: The name of the scenario that differs in one detail, and so in the right answer.
 
     Raises:
-        SpecError: The scenario lacks both `user` and `says`, or both `milestones` and `expect`, or has both of them; it
+        SpecError: The scenario has not exactly one of `user` and `says`, or of `milestones`, `journey` and `expect`; it
             has a world but no agent; or it names something that doesn't exist.
     """
 
@@ -97,6 +103,7 @@ class Scenario(Part):
     variables: Mapping[str, JsonValue] = {}
     probes: Text | None = None
     twin: Text | None = None
+    journey: Text | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -136,7 +143,10 @@ class Scenario(Part):
         """The milestones, as they are given or made from what is expected."""
         if self.milestones is not None:
             return self.milestones
-        assert self.expect is not None and self.agent is not None
+        assert self.agent is not None
+        if self.journey is not None:
+            return MilestoneGraph.from_journey(self.agent, self.journey)
+        assert self.expect is not None
         return self.expect.make_graph(self.agent.toolbox)
 
     @cached_property
@@ -202,12 +212,18 @@ class Scenario(Part):
         raise self._make_useless_world_error(self.agent, world)
 
     def _require_measure(self) -> None:
-        if self.milestones is not None and self.expect is not None:
-            raise ValueError("has `milestones` and something to `expect`; leave one of them out")
-        if self.milestones is None and self.expect is None:
-            raise ValueError("is measured on nothing; give `milestones`, or `says` and what to `expect`")
+        measures = [name for name in _MEASURES if getattr(self, name) is not None]
+        if len(measures) > 1:
+            raise ValueError(f"has {' and '.join(f'`{name}`' for name in measures)}; leave one of them out")
+        if not measures:
+            raise ValueError("is measured on nothing; give `milestones`, a `journey`, or what to `expect`")
         if self.milestones is None and self.agent is None:
-            raise ValueError("expects something of an agent, but names no `agent`")
+            raise ValueError(f"has `{measures[0]}`, but names no `agent`")
+        if self.journey is not None and self.agent is not None:
+            try:
+                self.agent.get_journey(self.journey)
+            except SpecError as error:
+                raise make_validation_error((("journey",), error)) from None
 
     def _get_schemas(self) -> dict[str, Schema] | None:
         """Return the argument schema of each tool, or of the world's method that replaces it; None if unknown."""
@@ -254,11 +270,11 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
     agent = scenario.agent
     if agent is None:
         return
-    yield from _find_unknown_variables(scenario.variables, agent)
+    yield from find_unknown_variables(scenario.variables, agent)
     if scenario.world is not None:
-        yield from _find_misspelt_methods(scenario.unbound_world_factory, agent)
+        yield from find_misspelt_methods(scenario.unbound_world_factory, agent)
     if scenario.user is not None:
-        yield from _find_misspelt_slots(scenario.user, schemas or {})
+        yield from find_misspelt_slots(scenario.user, schemas or {})
     for index, entry in enumerate(scenario.history):
         for place, message in entry.find_problems(schemas):
             yield ("history", index, *place), message
@@ -280,6 +296,7 @@ def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
 def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> Iterator[Problem]:
     graph = scenario.graph
     file = graph.file or "its graph"
+    measure = "milestones" if scenario.journey is None else "journey"
     if scenario.goal is not None and scenario.goal not in graph:
         hint = suggestion(scenario.goal, graph)
         yield ("goal",), f"the goal {scenario.goal!r} isn't a milestone of {file}{hint}"
@@ -287,42 +304,8 @@ def _find_graph_problems(scenario: Scenario, schemas: Mapping[str, Schema] | Non
     if scenario.expect is None:
         errors = [(error.line, error.message) for error in check_milestones(graph, schemas).errors]
         if errors:
-            yield ("milestones",), SpecError.from_problems(errors, file=file)
+            yield (measure,), SpecError.from_problems(errors, file=file)
     try:
         load_rules(graph)
     except SpecError as error:
-        yield ("milestones",), error
-
-
-def _find_unknown_variables(variables: Mapping[str, Any], agent: Agent) -> Iterator[Problem]:
-    settable = [variable.name for variable in agent.variables if variable.settable]
-    for name in variables:
-        if name not in settable:
-            hint = suggestion(name, settable)
-            yield ("variables", name), f"the agent has no settable variable {name!r}{hint}"
-
-
-def _find_misspelt_methods(world_factory: Any, agent: Agent) -> Iterator[Problem]:
-    """Yield methods of the world that nothing calls, and whose names are nearly those of tools that it lacks."""
-    lacking = [name for name in (*agent.toolbox, "outcome") if not hasattr(world_factory, name)]
-    for name in dir(world_factory):
-        is_method = inspect.isroutine(getattr(world_factory, name))
-        if not is_method or name.startswith("_") or name in agent.toolbox:
-            continue
-        hint = suggestion(name, lacking, cutoff=_MISSPELLING_CUTOFF)
-        if hint:
-            message = f"the world has a method {name!r}, which nothing calls{hint}"
-            yield ("world",), f"{message} If it is a helper, begin its name with `_`"
-
-
-def _find_misspelt_slots(user: UserSpec, schemas: Mapping[str, Schema]) -> Iterator[Problem]:
-    """Yield slots whose names are nearly those of arguments that the user doesn't know."""
-    arguments = {name for schema in schemas.values() for name in schema.get("properties", ())}
-    known_facts = {fact.name.replace(" ", "_") for fact in user.facts}
-    for index, intent in enumerate(user.intents):
-        for name in intent.slots:
-            word = name.replace(" ", "_")
-            hint = suggestion(word, sorted(arguments - known_facts), cutoff=_MISSPELLING_CUTOFF)
-            if hint and word not in arguments:
-                place = ("user", "intents", index, "slots", name)
-                yield place, f"the slot {name!r} isn't an argument of any tool{hint}"
+        yield (measure,), error

@@ -54,7 +54,13 @@ from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
 _PLACEHOLDER = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
 
-_EXCLUSIVE_FIELDS = (("says", "user"), ("says", "kinds"), ("expect", "milestones"))
+_EXCLUSIVE_FIELDS = (
+    ("says", "user"),
+    ("says", "kinds"),
+    ("expect", "milestones"),
+    ("expect", "journey"),
+    ("journey", "milestones"),
+)
 
 
 class PartialUser(UserSpec):
@@ -69,6 +75,7 @@ class SharedFields(Part):
     Args:
         agent: The agent's YAML file.
         milestones: The milestone file; `$name` in it stands for an argument of the world.
+        journey: The id of the agent's journey whose steps are the milestones; instead of `milestones`.
         world: The class or function that makes the world of one conversation: "module:name"; or a mapping of its
             arguments, with "module:name" under `of`.
         user: The simulated user.
@@ -88,6 +95,7 @@ class SharedFields(Part):
     use_case: Text | None = None
     task: Text | None = None
     goal: Text | None = None
+    journey: Text | None = None
 
 
 class ScenarioEntry(SharedFields):
@@ -265,9 +273,10 @@ def _merge_defaults(defaults: SharedFields, entry: ScenarioEntry) -> dict[str, A
             merged.update(getattr(source, name).model_dump(exclude_unset=True))
         fields[name] = merged
     own_fields = entry.model_fields_set
-    for name, replaced in _EXCLUSIVE_FIELDS:
-        if name in own_fields:
-            fields.pop(replaced, None)
+    for pair in _EXCLUSIVE_FIELDS:
+        for name, replaced in (pair, pair[::-1]):
+            if name in own_fields and replaced not in own_fields:
+                fields.pop(replaced, None)
     # Without intents, the user's defaults aren't a user.
     if "user" not in own_fields and not fields.get("user", {}).get("intents"):
         fields.pop("user", None)

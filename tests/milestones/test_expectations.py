@@ -227,7 +227,7 @@ def test_history_and_variables_reach_the_app_once():
         ({"expect": {"active": [], "never": ["cheap"]}}, "for the matcher alone"),
         (
             {"expect": {"active": []}, "milestones": parse_milestones("- {name: Start, type: NFC}")},
-            "has `milestones` and something to `expect`",
+            "has `milestones` and `expect`",
         ),
         ({"expect": {"reply": "Hello."}}, "expects nothing"),
         ({"expect": {"active": []}, "history": [{"user": "Hi", "agent": "Hi"}]}, "one of `user`, `agent`"),
@@ -237,7 +237,7 @@ def test_history_and_variables_reach_the_app_once():
             {"expect": {"active": []}, "variables": {"teir": "gold"}},
             "the agent has no settable variable 'teir'; did you mean",
         ),
-        ({}, "give `milestones`, or `says` and what to `expect`"),
+        ({}, "give `milestones`, a `journey`, or what to `expect`"),
         (
             {"milestones": parse_milestones("- {name: Start, type: NFC}"), "says": None},
             "must have either a `user`",

@@ -114,7 +114,7 @@ def test_a_twin_is_the_scenario_with_the_same_kind_of_user(folder: Path):
         ("seed: 7", "sead: 7", 2, "did you mean `seed`?"),
         ("goal: buy", "goal: bay", 10, "scenarios[0].goal`: the goal 'bay' isn't a milestone"),
         ("agent: agent.yaml", "agent: agnet.yaml", 4, "No such file or directory; did you mean `agent.yaml`"),
-        ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, or `says` and what to `expect`"),
+        ("  milestones: milestones.yaml\n", "", 8, "give `milestones`, a `journey`, or what to `expect`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         (
             "world: shop:Shop",
