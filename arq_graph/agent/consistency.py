@@ -49,6 +49,8 @@ def find_rule_problems(
     for position, id in enumerate(offer_ids):
         generated.append((("offers", position, "id"), [id]))
     for position, journey in enumerate(journeys):
+        for place, problem in find_repeated_names("steps", "id", [step.id for step in journey.steps]):
+            yield ("journeys", position, *place), problem
         generated.append((("journeys", position, "id"), journey.rule_ids))
     for place, rule_ids in generated:
         for id in dict.fromkeys(rule_ids):

@@ -203,11 +203,11 @@ def make_rule_id(journey: str, step: str) -> str:
 
 
 def find_journey_problems(journeys: Sequence[Journey]) -> Iterator[Problem]:
-    """Yield ids that repeat or are too long, steps after unknown ones, unknown journeys, and circles."""
+    """Yield ids that are too long, steps after unknown ones, unknown journeys, and circles."""
     ids = [journey.id for journey in journeys]
     for position, journey in enumerate(journeys):
         for index, step in enumerate(journey.steps):
-            for field, problem in _find_step_problems(journey, step, index, ids):
+            for field, problem in _find_step_problems(journey, step, ids):
                 yield ("journeys", position, "steps", index, *field), problem
         if circle := _find_circle({step.id: step.after for step in journey.steps}):
             problem = (
@@ -222,11 +222,7 @@ def find_journey_problems(journeys: Sequence[Journey]) -> Iterator[Problem]:
         yield ("journeys", ids.index(circle[0]), "steps"), problem
 
 
-def _find_step_problems(
-    journey: Journey, step: JourneyStep, index: int, journey_ids: Sequence[str]
-) -> Iterator[Problem]:
-    if step.id in [earlier.id for earlier in journey.steps[:index]]:
-        yield ("id",), f"is used twice: {step.id!r}; give each step of a journey its own"
+def _find_step_problems(journey: Journey, step: JourneyStep, journey_ids: Sequence[str]) -> Iterator[Problem]:
     if len(make_rule_id(journey.id, step.id)) > MAX_ID_LENGTH:
         limit = MAX_ID_LENGTH - 1
         yield ("id",), f"is too long: together with that of its journey it may have {limit} characters"

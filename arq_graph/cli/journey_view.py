@@ -80,7 +80,9 @@ def _draw_step(step: JourneyStep, state: str | None) -> str:
 
 def list_journeys(journeys: Sequence[JourneyState], agent: Agent) -> Iterator[tuple[str, list[Text]]]:
     """Yield each journey that has begun, and of one that is active, what is settled and what its open steps do."""
-    by_id = {journey.id: journey for journey in agent.journeys}
+    actions: dict[str, str | None] = {}
+    for spec in agent.journeys:
+        actions |= {make_rule_id(spec.id, step.id): step.action or step.journey for step in spec.steps}
     for journey in journeys:
         if journey.state != "active":
             yield journey.journey, [safe_text(_format_state(journey), "dim")]
@@ -89,9 +91,11 @@ def list_journeys(journeys: Sequence[JourneyState], agent: Agent) -> Iterator[tu
         for progress in journey.steps:
             mark, style = _MARKS[progress.state]
             entry = join_parts(safe_text(mark, style), f" {progress.step}")
-            if progress.state == "open":
-                step = by_id[journey.journey].by_id[progress.step]
-                opened.append(join_parts(entry, safe_text(f": {step.action or step.journey}", "dim")))
+            action = actions.get(
+                make_rule_id(journey.journey, progress.step)
+            )  # None: the agent was edited since
+            if progress.state == "open" and action:
+                opened.append(join_parts(entry, safe_text(f": {action}", "dim")))
             else:
                 settled.append(entry)
         if settled:

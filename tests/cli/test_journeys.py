@@ -66,6 +66,14 @@ def test_chat_shows_what_is_settled_and_what_the_open_step_does(repair):
     assert not find_lines(out, "active", "repair")
 
 
+def test_chat_goes_on_after_the_journey_was_deleted(repair, shop):
+    repair("chat", "I need a repair, where is B-1?")
+    shop.write_text(shop.read_text().partition("journeys:")[0])
+    result = repair("chat", "Well?")
+    assert result.code == 0
+    assert "Well?" in result.out
+
+
 def test_run_prints_how_far_each_journey_is(repair):
     first, second = repair().lines
     assert [step["state"] for step in first["journeys"][0]["steps"]] == ["done", "open"]
