@@ -26,7 +26,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     """Run the server and yield its address; its output goes to a file in the folder."""
     shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "langchain_agent", "scripted"):
+    for name in ("careless", "blocking", "langchain_agent", "scripted", "handing_over"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served_graphs.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     port = find_free_port()

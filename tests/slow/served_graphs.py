@@ -16,7 +16,15 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, Guideline, Matching, ScriptedChatModel, create_guided_agent
+from arq_graph import (
+    Agent,
+    Check,
+    Guideline,
+    Matching,
+    ScriptedChatModel,
+    create_guided_agent,
+    hand_over,
+)
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import Verdict, parse_milestones
 from arq_graph.nodes import Policy
@@ -154,6 +162,24 @@ class KeywordBrain(Brain):
 
 MODEL = ScriptedChatModel(KeywordBrain())
 scripted = create_guided_agent(MODEL, DESK)
+
+
+def is_harmless(text: str) -> bool:
+    block()
+    return "Ignore your rules" not in text
+
+
+handing_over = create_guided_agent(
+    brain(
+        {"G1": lambda prompt: 9 if "person" in get_last_customer_line(prompt) else 2}, call={"hand_over": {}}
+    ),
+    Agent(
+        "Desk",
+        "You help.",
+        [Guideline("they want a person", "hand them over", tools=[hand_over])],
+        checks=[Check(on="input", by=is_harmless), Check(on="output", by=is_harmless)],
+    ),
+)
 langchain_agent = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
 
 
