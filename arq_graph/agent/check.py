@@ -57,7 +57,7 @@ class Check(Part):
     """A check of each message of the customer (`on="input"`) or of each reply (`on="output"`).
 
     Args:
-        on: What it checks. input: the text of the customer's messages since the last reply, beside the matching, before
+        on: What it checks. input: the text of the customer's messages since the last check, beside the matching, before
             any tool runs and any text is sent. output: the text of the reply, before any of it is sent.
         by: A function of the text, sync or async, a LangChain Runnable, or "module:function". It returns True if the
             text passes and False if not, or a `CheckResult` (or a dict with its fields) with a reason. None means
