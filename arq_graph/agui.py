@@ -250,7 +250,7 @@ class _ClientView:
             case events.ToolCalled() if self._shows_tools:
                 yield from self._show_call(event)
             case events.ProgressMade():
-                fields = {"reached", "goal_completed", "progress_rate", "progress_range"}
+                fields = {"journey", "reached", "goal_completed", "progress_rate", "progress_range"}
                 self._state["progress"] = event.progress.model_dump(mode="json", include=fields)
                 yield agui.StateSnapshotEvent(snapshot=dict(self._state))
 

@@ -108,9 +108,10 @@ class Planner(Strategy):
         return (yield from self._take_action(context, answer, proposal))
 
     def _describe_plan_context(self, context: PlanningContext) -> dict[str, Any]:
-        progress = context.gate.state.read_record("progress", Progress)
-        next_milestones = progress.next if progress else ()
-        milestones = [milestone.model_dump(exclude_none=True) for milestone in next_milestones]
+        milestones: list[dict[str, Any]] = []
+        for progress in context.gate.state.read_lasting_records("progress", Progress):
+            for milestone in progress.next:
+                milestones.append(milestone.model_dump(exclude_none=True))
         counts = {"steps_left": context.calls_left}
         sections = self.describe_context(context, counts, {"next_milestones": milestones})
         sections["plan"] = _describe_plan(context)

@@ -208,6 +208,14 @@ class StateView:
     def read_record(self, channel: str, record_type: type[R]) -> R | None:
         """Return the agent's record in a channel that holds one per agent; else the record that names no agent.
 
+        See `read_lasting_records`.
+        """
+        records = self.read_lasting_records(channel, record_type)
+        return records[-1] if records else None
+
+    def read_lasting_records(self, channel: str, record_type: type[R]) -> list[R]:
+        """Return the agent's records in a channel that is kept across turns; else those that name no agent.
+
         A namesake's record of an earlier turn counts, too: the specification may have been edited since. One of this
         turn is that of another agent, since no specification changes within a turn.
         """
@@ -222,11 +230,7 @@ class StateView:
                 earlier_rows.append(row)
             elif not row["agent"]:
                 nameless_rows.append(row)
-        candidates = own_rows or earlier_rows or nameless_rows
-        if not candidates:
-            return None
-        (record,) = _parse_records(channel, record_type, candidates[-1:])
-        return record
+        return _parse_records(channel, record_type, own_rows or earlier_rows or nameless_rows)
 
     def read_mapping(self, channel: str) -> dict[str, Any]:
         """Return the dict in a channel; an empty one if nothing was written to it."""

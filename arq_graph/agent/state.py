@@ -228,7 +228,8 @@ class Progress(Record):
     """The conversation's progress toward its goal (Pre-Act 4.3); `arq_graph.milestones` defines each term.
 
     If undecided milestones leave the result open, `goal_completed` is None and `progress_range` replaces
-    `progress_rate`; both go from 0 to 1. `forbidden` lists forbidden events that happened.
+    `progress_rate`; both go from 0 to 1. `forbidden` lists forbidden events that happened. `journey` is the id of the
+    agent's journey whose steps are the milestones, if they aren't those of a graph that was given.
     """
 
     reached: tuple[str, ...]
@@ -238,6 +239,7 @@ class Progress(Record):
     next: tuple[NextMilestone, ...] = ()
     undecided: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    journey: Annotated[str, Field(exclude_if=lambda journey: not journey)] = ""
 
 
 MoveKind = Literal["think", "speak", "act"]

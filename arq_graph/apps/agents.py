@@ -79,8 +79,8 @@ def create_guided_agent(
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         matching: How guidelines are matched: `Matching(batch_size=3)`.
         revising: How the reply is written and revised: `Revising(extra_revisions=2)`.
-        milestones: A graph on which the conversation's progress is measured as it runs, into the channel `progress`; a
-            planner is shown the milestones that could come next.
+        milestones: A graph on which the conversation's progress is measured as it runs, into the channel `progress`, as
+            it is on the agent's journeys that have begun; a planner is shown the milestones that could come next.
         judge: Decides on milestones that code cannot decide; without one they stay undecided.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         eager: Fewer waves of model calls for more tokens, with the strategy `tools`: it is asked about every tool that
@@ -275,11 +275,11 @@ def _choose_models(
 def _make_tracker(
     agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None
 ) -> ProgressTracker | None:
-    if milestones is not None:
-        # Loads networkx, which an agent without milestones has no use for.
+    if judge is not None and milestones is None:
+        raise InputError("judge is asked about milestones: give milestones= too")
+    if milestones is not None or agent.journeys:
+        # Loads networkx, which other agents have no use for.
         from arq_graph.nodes.progress_tracker import ProgressTracker
 
         return ProgressTracker(milestones, tools=agent.toolbox, judge=judge, agent=agent)
-    if judge is not None:
-        raise InputError("judge is asked about milestones: give milestones= too")
     return None

@@ -135,9 +135,9 @@ def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
         show(_revision_entry(revision, number))
     if turn.reply is not None:
         show_heading(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
-    if turn.progress is not None:
+    if turn.all_progress:
         show_heading("Progress")
-        show(progress_line(turn.progress))
+        show(*map(progress_line, turn.all_progress))
     show("", LEGEND, style="dim")
 
 

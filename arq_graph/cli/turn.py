@@ -46,6 +46,7 @@ class Turn(BaseModel, frozen=True):
     plan: Plan | None
     moves: tuple[Move, ...]
     progress: Progress | None
+    journey_progress: tuple[Progress, ...] = ()
     journeys: tuple[JourneyState, ...] = ()
     checks: tuple[CheckDecision, ...] = ()
     takeover: Takeover | None = None
@@ -55,6 +56,11 @@ class Turn(BaseModel, frozen=True):
     def active(self) -> tuple[str, ...]:
         """Ids of the active guidelines."""
         return tuple(match.guideline for match in self.guidelines if match.active)
+
+    @property
+    def all_progress(self) -> tuple[Progress, ...]:
+        """How far the conversation is on each journey that has begun, and on the milestones that were given."""
+        return self.journey_progress if self.progress is None else (*self.journey_progress, self.progress)
 
     @property
     def sent_revision(self) -> Revision | None:
@@ -118,7 +124,8 @@ def read_last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn 
         revisions=turn_records("revisions"),
         plan=_last(turn_records("plan")),
         moves=turn_records("moves"),
-        progress=_last(records("progress")),
+        progress=_last([record for record in records("progress") if not record.get("journey")]),
+        journey_progress=tuple(record for record in records("progress") if record.get("journey")),
         journeys=_read_journeys(records("journeys")),
         checks=turn_records("checks"),
         takeover=values.get("takeover"),

@@ -61,8 +61,8 @@ def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
         show(reply_view(turn))
     if turn.takeover is not None:
         show(takeover_view(turn.takeover), HOW_TO_WRITE)
-    if turn.progress is not None:
-        show(label_grid([("progress", "dim", [progress_line(turn.progress)])]))
+    if turn.all_progress:
+        show(label_grid([("progress", "dim", list(map(progress_line, turn.all_progress)))]))
     show(label_grid([("", "", [_effort_line(outcome)])]))
 
 
@@ -196,7 +196,8 @@ def progress_line(progress: Progress) -> Text:
     if progress.progress_range is not None:
         low, high = progress.progress_range
         rate = format_range(f"{low:.0%}", f"{high:.0%}")
-    line = safe_text(rate, "bold")
+    line = safe_text(f"{progress.journey}: " if progress.journey else "")
+    line.append_text(safe_text(rate, "bold"))
     if progress.goal_completed:
         line.append_text(safe_text(" goal completed", "green"))
     elif progress.next:
