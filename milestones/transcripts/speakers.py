@@ -7,6 +7,7 @@ from typing import Any
 
 from arq_graph.agent.journey_progress import DONE_STEPS
 from arq_graph.milestones.transcripts.parts import as_fields
+from arq_graph.reasoning.history import COLLEAGUE
 
 SPEAKERS: dict[str, Any] = {
     "human": "user",
@@ -28,7 +29,12 @@ SPEAKERS: dict[str, Any] = {
 
 
 def get_speaker(fields: Mapping[str, Any]) -> Any:
-    """Return who speaks in a message; None if its role or type isn't known."""
+    """Return who speaks in a message; None if its role or type isn't known.
+
+    A person who has taken the conversation over is neither the agent nor the user, and so counts as the system.
+    """
+    if "response_metadata" in fields and as_fields(fields["response_metadata"]).get(COLLEAGUE):
+        return "system"
     speaker = _find_speaker(fields.get("type")) if "content" in fields else None
     return speaker or _find_speaker(fields.get("role"))
 

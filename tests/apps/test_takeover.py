@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
@@ -19,6 +19,7 @@ from arq_graph import (
     hand_over,
     resume_or_invoke,
 )
+from arq_graph.milestones import parse_milestones, read_transcript, score
 from arq_graph.nodes import colleague_message, events
 from tests.apps.desk import make_input, make_thread
 from tests.apps.test_checks import APPS, ATTACK, get_texts, is_harmless
@@ -330,3 +331,16 @@ def test_a_crash_at_any_write_of_a_takeover_changes_nothing() -> None:
     ]
     for fatal_write in range(3, whole.write_count):
         assert run(CrashingSaver(fatal_write)) == expected, fatal_write
+
+
+def test_a_measure_does_not_take_a_colleagues_words_for_the_agents() -> None:
+    said = "I have refunded it."
+    graph = parse_milestones(
+        "milestones:\n- {name: Start, type: NFC}\n"
+        "- {name: Refunded, type: NFC, check: {said_by: agent, pattern: refunded}}\n"
+        "- {name: End, type: NFC, dependencies: [Refunded]}\n"
+    )
+    for message, is_reached in ((AIMessage(said), True), (colleague_message(said, "Ann"), False)):
+        transcript = read_transcript([HumanMessage("Hello"), message])
+        reached = score(graph, transcript).reached
+        assert ("Refunded" in reached) == is_reached
