@@ -26,7 +26,6 @@ from arq_graph.cli.progress_display import StepDisplay
 from arq_graph.cli.screen import join_parts, name_grid, safe_text, show, show_heading, warn
 from arq_graph.cli.threads import load_last_turn, open_existing_threads
 from arq_graph.cli.turn_view import guideline_text
-from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import get_tool_name
@@ -193,17 +192,15 @@ def graph(
 
 
 def _draw_journey(agent: Agent, id: str, thread: str | None, db: Path | None) -> str:
-    journeys = {journey.id: journey for journey in agent.journeys}
-    if id not in journeys:
-        raise InputError(f"{agent.name!r} has no journey {id!r}{suggestion(id, journeys)}")
+    journey = agent.get_journey(id)
     if thread is None:
-        return draw_journey(journeys[id])
+        return draw_journey(journey)
     with open_existing_threads(db) as threads:
         turn = load_last_turn(thread, threads, agent.name)
     states = {state.journey: state for state in turn.journeys}
     if id not in states:
         warn(f"the journey {id!r} has not begun in thread {thread!r}")
-    return draw_journey(journeys[id], states.get(id))
+    return draw_journey(journey, states.get(id))
 
 
 def schema(

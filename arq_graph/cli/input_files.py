@@ -20,6 +20,7 @@ from arq_graph.agent.regular_file import (
     require_regular_file,
 )
 from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.milestones.transcript import Transcript
@@ -83,6 +84,13 @@ def _is_tool_file(values: Any) -> bool:
     if not values or not isinstance(values, dict):
         return False
     return all(isinstance(value, dict) for value in values.values())
+
+
+def read_journey_graph(file: Path, journey: str) -> MilestoneGraph:
+    """Return the milestones of a journey in an agent's file."""
+    from arq_graph.agent.spec import Agent
+
+    return MilestoneGraph.from_journey(Agent.from_yaml(file), journey)
 
 
 def _load_references(references: list[str]) -> list[Any]:

@@ -13,7 +13,7 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.cli import options
 from arq_graph.cli.command import CommandGroup, register_command
 from arq_graph.cli.exit_codes import WRONG_INPUT
-from arq_graph.cli.input_files import check_output_files, read_text, read_tools
+from arq_graph.cli.input_files import check_output_files, read_journey_graph, read_text, read_tools
 from arq_graph.cli.mermaid import make_label
 from arq_graph.cli.model_choice import OFFLINE, choose_model
 from arq_graph.cli.progress_display import StepDisplay
@@ -34,16 +34,23 @@ _LEGEND = (
 )
 
 _WORKFLOW_HELP = "The agent's task, in words. Write - to read standard input."
-_File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
+_File = Annotated[
+    Path, Argument(metavar="FILE", help="The milestone file; with --journey, the agent's file.")
+]
 
 
-def check(file: _File, agent: options.AgentOption = None, tools: options.Tools = None) -> None:
+def check(
+    file: _File,
+    agent: options.AgentOption = None,
+    tools: options.Tools = None,
+    journey: options.Journey = None,
+) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
     The exit code is 1 if something is wrong. With --agent or --tools, every FC must be one of the tools.
     """
     known_tools = read_tools(agent, tools)
-    graph = read_milestones(file, check=False)
+    graph = _read_graph(file, journey)
     findings = check_milestones(graph, known_tools)
     show(_summarize(graph))
     _show_findings("Errors", "bold red", findings.errors)
@@ -61,9 +68,9 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.Tools =
         )
 
 
-def draw(file: _File) -> None:
+def draw(file: _File, journey: options.Journey = None) -> None:
     """Print a milestone graph as Mermaid; a graph with errors is drawn as far as possible."""
-    graph = read_milestones(file, check=False)
+    graph = _read_graph(file, journey)
     for finding in check_milestones(graph).errors:
         warn(str(finding))
     print(_draw_mermaid(graph), end="")
@@ -112,6 +119,12 @@ milestones = Typer(
 register_command(milestones, "check", check)
 register_command(milestones, "draw", draw)
 register_command(milestones, "author", author)
+
+
+def _read_graph(file: Path, journey: str | None) -> MilestoneGraph:
+    if journey is None:
+        return read_milestones(file, check=False)
+    return read_journey_graph(file, journey)
 
 
 def _summarize(graph: MilestoneGraph) -> str:

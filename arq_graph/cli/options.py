@@ -61,6 +61,10 @@ Tools = Annotated[
 MilestonesOption = Annotated[
     Path | None, declare_file("--milestones", "Measure the conversation on these milestones.")
 ]
+Journey = Annotated[
+    str | None,
+    Option("--journey", metavar="ID", help="A journey of the agent, in the place of a milestone file."),
+]
 HtmlOut = Annotated[
     Path | None, declare_file("--html", "Write a page to explore, as one file that needs no network.")
 ]

@@ -12,7 +12,13 @@ from typer import BadParameter, Exit, Option
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.cli import options
 from arq_graph.cli.exit_codes import NO_ANSWER
-from arq_graph.cli.input_files import check_output_files, find_readable_files, read_conversations, read_tools
+from arq_graph.cli.input_files import (
+    check_output_files,
+    find_readable_files,
+    read_conversations,
+    read_journey_graph,
+    read_tools,
+)
 from arq_graph.cli.progress_display import progress_bar
 from arq_graph.cli.report_view import (
     format_count,
@@ -42,8 +48,11 @@ _MILESTONES_HELP = (
 
 def score(
     transcripts: options.Transcripts,
-    milestones: Annotated[list[str], Option("--milestones", metavar="[NAME=]FILE", help=_MILESTONES_HELP)],
+    milestones: Annotated[
+        list[str] | None, Option("--milestones", metavar="[NAME=]FILE", help=_MILESTONES_HELP)
+    ] = None,
     agent: options.AgentOption = None,
+    journey: options.Journey = None,
     tools: options.Tools = None,
     judge: options.Judge = None,
     votes: options.Votes = 1,
@@ -68,7 +77,10 @@ def score(
         instructions = Agent.from_yaml(agent).describe_instructions()
     files = find_readable_files(transcripts)
     check_output_files([json, html], transcripts)
-    graphs = _read_graphs(milestones, known_tools)
+    if journey is None:
+        graphs = _read_graphs(milestones or [], known_tools)
+    else:
+        graphs = _make_journey_graph(agent, journey, milestones or [])
     llm_judge = None
     judge_name = "none"
     if judge:
@@ -127,6 +139,10 @@ def score(
 
 def _read_graphs(arguments: Sequence[str], tools: Any) -> GraphSource:
     """Return the graph for all conversations, or the graphs by use case."""
+    if not arguments:
+        raise BadParameter(
+            "name what is to be reached: --milestones FILE, or --agent AGENT.yaml --journey ID"
+        )
     graphs: dict[str, MilestoneGraph] = {}
     for argument in arguments:
         name, equals, file = argument.partition("=")
@@ -138,6 +154,14 @@ def _read_graphs(arguments: Sequence[str], tools: Any) -> GraphSource:
         if len(arguments) == 1 and not equals:
             return graphs[name]
     return graphs
+
+
+def _make_journey_graph(agent: Path | None, journey: str, milestones: Sequence[str]) -> MilestoneGraph:
+    if milestones:
+        raise BadParameter("--journey takes the place of --milestones: give one of them")
+    if agent is None:
+        raise BadParameter("--journey is a journey of an agent: name its file, too: --agent AGENT.yaml")
+    return read_journey_graph(agent, journey)
 
 
 def _read_graph(name: str, file: str, tools: Any) -> MilestoneGraph:

@@ -178,7 +178,7 @@ def test_graph_marks_how_far_a_journey_is_in_a_thread(repair, cli, shop):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--journey", "repaid"], 1, "'Bike shop' has no journey 'repaid'; did you mean `repair`?"),
+        (["--journey", "repaid"], 1, "'Bike shop' has no journey of id 'repaid'; did you mean `repair`?"),
         (["--journey", "repair", "--thread", "t2"], 1, "no thread 't2' is saved here; the latest is 't1'"),
         (["--thread", "t1"], 2, "--thread goes together with --journey"),
     ],
