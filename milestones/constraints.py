@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -116,7 +116,9 @@ class Constraint(Part):
     @classmethod
     def make_exact(cls, value: Any) -> Constraint:
         """Return the constraint `equals: value`, of which nothing has to be validated: any value will do."""
-        return _make_exact_constraint().model_copy(update={"equals": value})
+        if isinstance(value, str | int | float):
+            return _make_exact_constraint(value)
+        return _make_exact_constraint("").model_copy(update={"equals": value})
 
     @property
     def reference(self) -> str | None:
@@ -174,6 +176,7 @@ def all_hold(
     return True
 
 
-@cache
-def _make_exact_constraint() -> Constraint:
-    return Constraint(equals=None)
+@lru_cache(maxsize=4096, typed=True)
+def _make_exact_constraint(value: str | float) -> Constraint:
+    """Make a constraint once for many conversations, which have the same names, numbers and so on."""
+    return Constraint(equals=value)

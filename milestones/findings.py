@@ -139,7 +139,7 @@ def _find_wrong_rules(graph: MilestoneGraph) -> Iterator[Finding]:
 
 def _find_wrong_references(graph: MilestoneGraph) -> Iterator[Finding]:
     calls = [milestone.name for milestone in graph.milestones if milestone.type == "FC"]
-    references: Any = nx.DiGraph()
+    references: list[tuple[str, str]] = []
     for rule, constraint in iterate_constraints(graph):
         reference = constraint.equals_argument_of
         if reference is None:
@@ -149,8 +149,10 @@ def _find_wrong_references(graph: MilestoneGraph) -> Iterator[Finding]:
             message = f"`equals_argument_of: {reference}` isn't MILESTONE.argument of an FC"
             yield Finding("error", message + suggestion(reference.rpartition(".")[0], calls), line=rule.line)
         if isinstance(rule, Milestone):
-            references.add_edges_from((rule.name, target) for target in targets)
-    for names in find_circular_names(references):
+            references.extend((rule.name, target) for target in targets)
+    if not references:
+        return
+    for names in find_circular_names(nx.DiGraph(references)):
         message = f"{names[0]!r} can never be observed: its arguments refer to an earlier call of its own"
         yield _make_finding("error", graph.get_milestone(names[0]), message)
 

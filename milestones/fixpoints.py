@@ -40,8 +40,8 @@ class IndexedGraph:
         self.is_derived = [milestone.is_derived for milestone in graph.milestones]
         self.holds = [milestone.holds for milestone in graph.milestones]
         self.may_share_event = [milestone.may_share_event for milestone in graph.milestones]
-        self.dependencies = [self._number_all(graph.pred[name]) for name in self.names]
-        self.dependents = [self._number_all(graph.succ[name]) for name in self.names]
+        self.dependencies = [self._number_all(graph.predecessors(name)) for name in self.names]
+        self.dependents = [self._number_all(graph.successors(name)) for name in self.names]
         lengths = [milestone.length for milestone in graph.milestones]
         self.unit, self.lengths = _count_in_whole_units(lengths)
         self.optional_lengths: dict[int, int] = {}

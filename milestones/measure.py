@@ -116,7 +116,7 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
     visited = set(stack)
     while stack:
         name = stack.pop()
-        dependencies = satisfying.get(name) or tuple(graph.pred[name])
+        dependencies = satisfying.get(name) or tuple(graph.predecessors(name))
         if name not in reached and graph.get_milestone(name).requires == "any":
             nearest = min(dependencies, key=lambda dependency: needs[indexed.numbers[dependency]])
             dependencies = (nearest,)
@@ -136,7 +136,7 @@ def find_satisfying_dependencies(
     passed = find_passed(graph, reached)
     satisfying: dict[str, tuple[str, ...]] = {}
     for name in passed:
-        dependencies = tuple(graph.pred[name])
+        dependencies = tuple(graph.predecessors(name))
         if graph.get_milestone(name).requires == "any":
             passed_dependencies = filter(passed.__contains__, dependencies)
             dependencies = tuple(sorted(passed_dependencies, key=passed.__getitem__)[:1])

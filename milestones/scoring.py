@@ -86,7 +86,7 @@ class Score:
         for milestone in self._graph.milestones:
             if milestone.name in self.reached:
                 continue
-            dependencies = self._graph.pred[milestone.name]
+            dependencies = list(self._graph.predecessors(milestone.name))
             passed_count = sum(name in passed for name in dependencies)
             needed_count = len(dependencies) if milestone.requires == "all" else 1
             if passed_count >= needed_count:
