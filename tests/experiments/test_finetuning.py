@@ -290,3 +290,16 @@ def test_a_model_that_learned_the_answers_plays_the_conversation_again(stage, st
     app = create_preact_agent(model, agent, strategy=strategy, mode="direct")
     assert app.invoke({"messages": question})["messages"][-1].text == "It is cancelled."
     assert len(model.calls) == 3
+
+
+def cancel_parcel(number: str) -> str:
+    """Cancel a parcel."""
+    return f"{number} is cancelled"
+
+
+def test_a_recorded_question_for_a_yes_warns_of_no_missing_checkpointer(recwarn):
+    desk = Agent("Post", "You help.", tools=[cancel_parcel], confirm={"cancel_parcel": "customer"})
+    question = 'assistant Cancel parcel (number: "P-7")\nReply yes to go ahead.'
+    record = make_messages("user Cancel P-7", question, "user No, thanks", "assistant As you like.")
+    assert len(make_examples(record, agent=desk)) == 2
+    assert not recwarn.list
