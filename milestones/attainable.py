@@ -60,7 +60,7 @@ def _find_added_dependencies(graph: MilestoneGraph) -> Mapping[str, Sequence[str
         before = graph.get_milestone(rule.before)
         last_steps = _find_last_steps(graph, before)
         for milestone in graph.milestones:
-            if milestone.name == before.name or not _forbids_calls_of(rule, milestone):
+            if milestone.name == before.name or not _forbids_calls(rule, milestone):
                 continue
             # One call may observe both milestones, unless one of them depends on the other.
             if before.type == "FC" and before.tool_name == milestone.tool_name:
@@ -72,7 +72,7 @@ def _find_added_dependencies(graph: MilestoneGraph) -> Mapping[str, Sequence[str
     return added_dependencies
 
 
-def _forbids_calls_of(rule: Forbidden, milestone: Milestone) -> bool:
+def _forbids_calls(rule: Forbidden, milestone: Milestone) -> bool:
     """Return whether a rule surely forbids the calls that observe an FC, and nothing can do without this FC."""
     is_needed_of_agent = milestone.type == "FC" and milestone.by == "agent" and not milestone.optional
     if not is_needed_of_agent or rule.tool != milestone.tool_name or rule.unless:

@@ -106,7 +106,7 @@ def check_reply(
     failed = choose_failed(decisions)
     if failed is None:
         return update, None
-    early = _stop_turn(agent, state, _stop_for(failed))
+    early = _stop_turn(agent, state, _make_stop(failed))
     (message,) = early.pop(state.messages_key)
     return update | early, message
 
@@ -115,7 +115,7 @@ def _find_stop(agent: Agent, state: StateView) -> _Stop | None:
     decisions = state.read_turn_records("checks", CheckDecision, state.turn_id)
     failed = choose_failed([decision for decision in decisions if decision.on == "input"])
     if failed is not None:
-        return _stop_for(failed)
+        return _make_stop(failed)
     for line in reversed(state.history.lines):
         if line.speaker == "customer":
             return None
@@ -125,7 +125,7 @@ def _find_stop(agent: Agent, state: StateView) -> _Stop | None:
     return None
 
 
-def _stop_for(decision: CheckDecision) -> _Stop:
+def _make_stop(decision: CheckDecision) -> _Stop:
     takeover = None
     if decision.then == "takeover":
         takeover = Takeover(by=f"check {decision.check}", reason=decision.reason)

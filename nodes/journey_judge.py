@@ -16,7 +16,7 @@ from arq_graph.nodes.condition_calls import evaluate_condition
 from arq_graph.nodes.events import JourneysAdvanced
 from arq_graph.nodes.journey_run import JourneyRun
 from arq_graph.nodes.journey_schema import JourneyBlueprint
-from arq_graph.nodes.journey_walk import Asked, JourneyWalk
+from arq_graph.nodes.journey_walk import JourneyWalk, QuestionScope
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.tool_arguments import ToolSchema
@@ -31,7 +31,7 @@ MAX_QUESTIONS = 4
 class JourneyQuestion(NamedTuple):
     """A question to a model, and what it is about."""
 
-    asked: Asked
+    scope: QuestionScope
     question: Question[Any]
 
 
@@ -80,7 +80,7 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
                 if isinstance(answer, ReasoningError):
                     raise answer
                 if question is not None:
-                    walk.read_answer(answer.value, question.asked)
+                    walk.read_answer(answer.value, question.scope)
             yield from walk.advance(is_condition_met)
             question = self._make_question(walk, is_first=False)
             if question is None or remaining == 0:
@@ -111,29 +111,33 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
                 sections["give_up"].append({"id": run.journey.id, "condition": run.journey.give_up})
         if not any(sections.values()):
             return None
-        asked = Asked(**{name: tuple(entry["id"] for entry in entries) for name, entries in sections.items()})
+        scope = QuestionScope(
+            **{name: tuple(entry["id"] for entry in entries) for name, entries in sections.items()}
+        )
         journeys: list[dict[str, Any]] = []
         for run in under_way:
             description = _describe_journey(run.journey)
-            if run.begun > 1:
-                description["began_again_at"] = walk.state.conversation.find_line_id(run.begun_in)
+            if run.times_begun > 1:
+                description["began_again_at"] = walk.state.conversation.find_line_id(run.began_in)
             journeys.append(description)
         required = {"journeys": journeys, "judge": sections.pop("judge")}
         prompt = self.build_prompt(
             walk.state.conversation, self.describe_turn(walk.state, required, sections)
         )
-        check = partial(_find_complaints, asked, walk.facts.citable_ids)
+        check = partial(_find_complaints, scope, walk.facts.citable_ids)
         question = Question(
-            JourneyBlueprint, prompt, check, "journeys", max_candidates=2, guidelines=asked.judge
+            JourneyBlueprint, prompt, check, "journeys", max_candidates=2, guidelines=scope.judge
         )
-        return JourneyQuestion(asked, question)
+        return JourneyQuestion(scope, question)
 
 
-def _find_complaints(asked: Asked, citable_ids: Container[str], answer: JourneyBlueprint) -> list[Complaint]:
+def _find_complaints(
+    scope: QuestionScope, citable_ids: Container[str], answer: JourneyBlueprint
+) -> list[Complaint]:
     """Return complaints if an answer doesn't judge what it was asked about, or cites what there isn't."""
     complaints: list[Complaint] = []
     judged = [entry.step for entry in answer.steps]
-    for id in asked.judge:
+    for id in scope.judge:
         if id not in judged:
             complaints.append(Complaint("JourneyBlueprint", "steps", f"{id} is in `judge`, so judge it"))
     cited = {f"changed[{number}]": change.answered_by for number, change in enumerate(answer.changed)}
@@ -146,10 +150,10 @@ def _find_complaints(asked: Asked, citable_ids: Container[str], answer: JourneyB
             complaints.append(Complaint("JourneyBlueprint", f"{place}.answered_by", problem))
     changed = [change.step for change in answer.changed]
     for query, section, ids, allowed in (
-        ("steps", "judge", judged, asked.judge),
-        ("changed", "done", changed, asked.done),
-        ("given_up", "give_up", answer.given_up, asked.give_up),
-        ("begun_anew", "ended", answer.begun_anew, asked.ended),
+        ("steps", "judge", judged, scope.judge),
+        ("changed", "done", changed, scope.done),
+        ("given_up", "give_up", answer.given_up, scope.give_up),
+        ("begun_anew", "ended", answer.begun_anew, scope.ended),
     ):
         for id in ids:
             if id not in allowed:

@@ -24,8 +24,8 @@ class JourneyRun:
     def __init__(self, journey: Journey, stored: JourneyState | None) -> None:
         self.journey = journey
         self.state: RunState = stored.state if stored else "not_begun"
-        self.begun = stored.begun if stored else 0
-        self.begun_in = stored.begun_in if stored else ""
+        self.times_begun = stored.times_begun if stored else 0
+        self.began_in = stored.began_in if stored else ""
         self.steps: dict[str, StepProgress] = {}
         for progress in stored.steps if stored else ():
             if progress.step in journey.by_id:
@@ -46,15 +46,15 @@ class JourneyRun:
                     reason="the journey began again",
                     was_done=progress.was_done,
                 )
-            self.begun += 1
-            self.begun_in = turn_id
+            self.times_begun += 1
+            self.began_in = turn_id
         self.state = "active"
 
     def is_done(self, id: str) -> bool:
         """Return True if a step is done."""
         return id in self.steps and self.steps[id].state == "done"
 
-    def is_settled(self, id: str) -> bool:
+    def is_resolved(self, id: str) -> bool:
         """Return True if a step is done or skipped."""
         return id in self.steps and self.steps[id].state in ("done", "skipped")
 
@@ -69,14 +69,14 @@ class JourneyRun:
         return progress.state == "open" and progress.asks is False and not is_done_otherwise
 
     def is_open(self, step: JourneyStep) -> bool:
-        """Return True if a step is to be taken, or judged again, now: what has to come before it is settled.
+        """Return True if a step is to be taken, or judged again, now: what has to come before it is done or skipped.
 
         A skipped step is judged again until a step after it is done: what decided it may have been a mistake. While the
         customer changes a step whose tool has to run again, no step after it is open.
         """
         if self.is_done(step.id):
             return False
-        if self.is_settled(step.id) and any(map(self.is_done, self.journey.following[step.id])):
+        if self.is_resolved(step.id) and any(map(self.is_done, self.journey.following[step.id])):
             return False
         for id, progress in self.steps.items():
             is_call_changed = progress.state == "open" and progress.arguments is not None
@@ -91,7 +91,7 @@ class JourneyRun:
         done = [self.is_done(id) or id in assumed_done for id in step.after]
         if step.requires == "any" and any(done):
             return True
-        return all(self.is_settled(id) or id in assumed_done for id in step.after)
+        return all(self.is_resolved(id) or id in assumed_done for id in step.after)
 
     def list_open(self) -> list[JourneyStep]:
         """Return the steps that are open, in their order."""
@@ -99,11 +99,11 @@ class JourneyRun:
 
     @property
     def is_finished(self) -> bool:
-        """True if one of the last steps is done, or if everything is settled."""
+        """True if one of the last steps is done, or if everything is done or skipped."""
         for step in self.journey.steps:
             if self.is_done(step.id) and not self.journey.following[step.id]:
                 return True
-        return all(self.is_settled(step.id) for step in self.journey.steps)
+        return all(self.is_resolved(step.id) for step in self.journey.steps)
 
     def open_step(self, id: str, told_before: int) -> None:
         """Note that a step is open."""
@@ -116,11 +116,11 @@ class JourneyRun:
 
     def skip(self, step: JourneyStep) -> bool:
         """Skip a step whose condition doesn't hold, unless one before it may still open it; True if that is new."""
-        if all(map(self.is_settled, step.after)):
-            return self.settle(step.id, "skipped", "its condition does not hold")
-        return self.settle(step.id, "waiting", "")
+        if all(map(self.is_resolved, step.after)):
+            return self.resolve(step.id, "skipped", "its condition does not hold")
+        return self.resolve(step.id, "waiting", "")
 
-    def settle(
+    def resolve(
         self, id: str, state: Literal["done", "skipped", "waiting"], reason: str, **fields: Any
     ) -> bool:
         """Note that a step is done, skipped or waits, and why; return True if it wasn't so before.
@@ -133,14 +133,16 @@ class JourneyRun:
         fields["was_done"] = state == "done" or progress.was_done
         self.steps[id] = progress.model_copy(update={"state": state, "reason": reason, **fields})
         for earlier_id in self.journey.by_id[id].after:
-            if state == "done" and not self.is_settled(earlier_id):
-                self.settle(earlier_id, "skipped", f"{make_rule_id(self.journey.id, id)} was done without it")
+            if state == "done" and not self.is_resolved(earlier_id):
+                self.resolve(
+                    earlier_id, "skipped", f"{make_rule_id(self.journey.id, id)} was done without it"
+                )
         return True
 
     def do_by_call(self, id: str, arguments: Mapping[str, Any], source: str, reason: str) -> None:
         """Note that a call did a step; if it was done before with other arguments, the later steps are open again."""
         before = self.steps[id].arguments
-        self.settle(id, "done", reason, source=source, arguments=dict(arguments))
+        self.resolve(id, "done", reason, source=source, arguments=dict(arguments))
         if before is not None and before != dict(arguments):
             rule_id = make_rule_id(self.journey.id, id)
             self.reopen_later_steps(id, f"{rule_id} has another result ({source})")
@@ -163,8 +165,8 @@ class JourneyRun:
         return JourneyState(
             journey=self.journey.id,
             state=self.state,
-            begun=self.begun,
-            begun_in=self.begun_in,
+            times_begun=self.times_begun,
+            began_in=self.began_in,
             steps=tuple(steps),
         )
 
@@ -184,7 +186,7 @@ def note_done_steps(agent: Agent, state: StateView, followed: Container[str] = (
     ids: list[str] = []
     for journey in agent.journeys:
         run = JourneyRun(journey, stored.get(journey.id))
-        if run.state == "done" or run.begun > 1:
+        if run.state == "done" or run.times_begun > 1:
             ids.append(journey.id)
         for step_id, progress in run.steps.items():
             rule_id = make_rule_id(journey.id, step_id)

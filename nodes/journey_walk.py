@@ -1,4 +1,4 @@
-"""The agent's journeys in one matching pass: code opens and settles their steps, with what a model judged about them.
+"""The agent's journeys in one matching pass: code opens and resolves their steps, with what a model judged about them.
 
 A pass calls `advance`, asks about the steps that need a judgement (`nodes/journey_judge.py`), and calls it again, until
 no open step lacks one. `make_matches` then returns the matches of the steps, like those of other guidelines.
@@ -28,7 +28,7 @@ _LOOKAHEAD = 2
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionScope:
     """What a question is about.
 
     Args:
@@ -68,7 +68,7 @@ class JourneyWalk:
         self._active: dict[str, bool] = {}
 
     def list_steps_to_judge(self) -> list[tuple[Journey, JourneyStep]]:
-        """Return the open steps without a judgement that need one, and those that may open once these are settled."""
+        """Return the open steps without a judgement that need one, and those that may open once these are resolved."""
         steps: list[tuple[Journey, JourneyStep]] = []
         for run in self.runs.values():
             if run.state != "active":
@@ -83,22 +83,22 @@ class JourneyWalk:
         return steps[:MAX_JUDGED]
 
     def _look_ahead(self, run: JourneyRun, steps: list[JourneyStep]) -> list[JourneyStep]:
-        """Return the steps that may open in this pass because a judgement settles those before them."""
-        assumed_done = {step.id for step in steps if _may_be_settled_by_judgement(step)}
+        """Return the steps that may open in this pass because a judgement resolves those before them."""
+        assumed_done = {step.id for step in steps if _may_be_resolved_by_judgement(step)}
         ahead: list[JourneyStep] = []
         for _ in range(_LOOKAHEAD):
             opened: list[JourneyStep] = []
             for step in run.journey.steps:
-                is_known = run.is_settled(step.id) or step in steps or step in ahead
+                is_known = run.is_resolved(step.id) or step in steps or step in ahead
                 if not is_known and step.after and run.may_open(step, assumed_done):
                     opened.append(step)
-            assumed_done.update(step.id for step in opened if _may_be_settled_by_judgement(step))
+            assumed_done.update(step.id for step in opened if _may_be_resolved_by_judgement(step))
             ahead.extend(step for step in opened if self._needs_judgement(run, step))
         return ahead
 
     def _needs_judgement(self, run: JourneyRun, step: JourneyStep) -> bool:
         is_judged = make_rule_id(run.journey.id, step.id) in self.judgements
-        return not is_judged and _may_be_settled_by_judgement(step)
+        return not is_judged and _may_be_resolved_by_judgement(step)
 
     def list_ended(self) -> list[JourneyRun]:
         """Return the journeys that had ended before this pass, but that the customer is in."""
@@ -108,19 +108,19 @@ class JourneyWalk:
             if id in self._ended_before and not run.is_under_way and self._active.get(id)
         ]
 
-    def read_answer(self, answer: JourneyBlueprint, asked: Asked) -> None:
+    def read_answer(self, answer: JourneyBlueprint, scope: QuestionScope) -> None:
         """Take over a model's answer; what wasn't asked about is left out."""
         for entry in answer.steps:
-            if entry.step in asked.judge:
+            if entry.step in scope.judge:
                 self.judgements[entry.step] = entry.judgement
-        for id in asked.give_up:
+        for id in scope.give_up:
             if id in answer.given_up:
                 self.runs[id].state = "given_up"
-        for id in asked.ended:
+        for id in scope.ended:
             self._ended_before.remove(id)  # asked about once
             if id in answer.begun_anew:
                 self.runs[id].begin(self.state.turn_id)
-        answers = {change.step: change.answered_by for change in answer.changed if change.step in asked.done}
+        answers = {change.step: change.answered_by for change in answer.changed if change.step in scope.done}
         for run in self.runs.values():
             for step in run.journey.steps:
                 rule_id = make_rule_id(run.journey.id, step.id)
@@ -141,19 +141,19 @@ class JourneyWalk:
             run.reopen_later_steps(step.id, reason)
 
     def advance(self, is_condition_met: Mapping[str, bool]) -> Generator[DeferredCall, Any, None]:
-        """Begin and leave journeys, and settle steps, until nothing more follows from what is known.
+        """Begin and leave journeys, and resolve steps, until nothing more follows from what is known.
 
         `is_condition_met` says for each journey with a condition of its own if it holds.
         """
         has_changed = True
-        while has_changed:  # each time, a journey begins or ends, or a step is settled
+        while has_changed:  # each time, a journey begins or ends, or a step is resolved
             has_changed = False
             for run in self.runs.values():
                 has_changed = self._update_state(run, is_condition_met) or has_changed
                 if run.state != "active":
                     continue
                 for step in run.list_open():
-                    has_changed = (yield from self._settle(run, step)) or has_changed
+                    has_changed = (yield from self._resolve(run, step)) or has_changed
                 if run.is_finished:
                     run.state = "done"
                     has_changed = True
@@ -178,7 +178,7 @@ class JourneyWalk:
                     return True
         return False
 
-    def _settle(self, run: JourneyRun, step: JourneyStep) -> Generator[DeferredCall, Any, bool]:
+    def _resolve(self, run: JourneyRun, step: JourneyStep) -> Generator[DeferredCall, Any, bool]:
         """Settle an open step if it is done or skipped; return True if that is new."""
         rule_id = make_rule_id(run.journey.id, step.id)
         judgement = self.judgements.get(rule_id)
@@ -195,14 +195,14 @@ class JourneyWalk:
             return False
         if step.journey is not None:
             is_done = self.runs[step.journey].state == "done"
-            return is_done and run.settle(step.id, "done", f"the journey {step.journey} is done")
+            return is_done and run.resolve(step.id, "done", f"the journey {step.journey} is done")
         if judgement is not None:
             run.update(step.id, asks=judgement.asks_for_something)
         progress = run.steps[step.id]
         completion = yield from self.facts.find_completion(step, rule_id, progress, judgement)
         if completion is None:
             return False
-        return run.settle(step.id, "done", completion.reason, source=completion.source or progress.source)
+        return run.resolve(step.id, "done", completion.reason, source=completion.source or progress.source)
 
     def make_matches(self) -> dict[str, GuidelineMatch]:
         """Return the matches of the journeys that code decides, and of the steps that are open or were judged."""
@@ -265,7 +265,7 @@ class JourneyWalk:
         return None if is_same or not (states or self._stored) else record
 
 
-def _may_be_settled_by_judgement(step: JourneyStep) -> bool:
-    """Return True if what a model says about a step may settle it: it is skipped, or what it asks for is known."""
+def _may_be_resolved_by_judgement(step: JourneyStep) -> bool:
+    """Return True if what a model says about a step may resolve it: it is skipped, or what it asks for is known."""
     is_asked = step.done_when is None and not step.tools and step.journey is None
     return is_asked or isinstance(step.condition, str) or isinstance(step.done_when, str)

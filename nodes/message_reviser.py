@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
-from arq_graph.agent.braces import is_used_in
+from arq_graph.agent.braces import has_template_text
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Revision, UsedReply
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, require_choice
@@ -121,7 +121,7 @@ class _MessageReview(ReplyReview):
         content = self._get_content(answer)
         used: list[UsedReply] = []
         for reply in self._replies:
-            if any(is_used_in(text, content) for text in reply.texts.values()):
+            if any(has_template_text(content, text) for text in reply.texts.values()):
                 used.append(UsedReply(reply=reply.id))
         return Revision(
             turn=self.context.state.turn_id,

@@ -28,7 +28,7 @@ def fill_fields(template: str, values: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def is_used_in(template: str, text: str) -> bool:
+def has_template_text(text: str, template: str) -> bool:
     """Return True if a text has all that stands around a template's fields, in order; False if nothing does."""
     end = 0
     for literal, *_ in Formatter().parse(template):

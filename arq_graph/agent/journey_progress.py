@@ -36,14 +36,14 @@ class StepProgress(RecordPart):
 class JourneyState(RecordPart):
     """How far the customer is in a journey that has begun.
 
-    It is `left` while the customer is busy with something else. `begun` counts how many times it has begun, the last
-    time in the turn `begun_in`.
+    It is `left` while the customer is busy with something else. It has begun `times_begun` times, last in the turn
+    `began_in`.
     """
 
     journey: str
     state: Literal["active", "left", "done", "given_up"]
-    begun: int = 1
-    begun_in: str = ""
+    times_begun: int = 1
+    began_in: str = ""
     steps: tuple[StepProgress, ...] = ()
 
 
