@@ -184,16 +184,20 @@ class _Observer:
         """Note which steps of journeys were done, and where, if the agent's messages say it."""
         recorded: set[str] = set()
         last_number = 0
+        known_steps: tuple[str, ...] | None = None
         for number, event in self._transcript.enumerate_events():
             if isinstance(event, Result) or event.done_steps is None:
                 continue
             last_number = number
             # What the agent knows when it makes a call was done before.
             done_at = number - 1 if isinstance(event, Call) else number
-            for step in event.done_steps:
+            if done_at <= self._transcript.history_length or event.done_steps == known_steps:
+                continue
+            known_steps = event.done_steps
+            for step in known_steps:
                 for milestone in self.rules.milestones_by_step.get(step, ()):
                     recorded.add(milestone.name)
-                    if milestone.type == "NFC" and done_at > self._transcript.history_length:
+                    if milestone.type == "NFC":
                         self.observed[milestone.name].add(done_at)
         if last_number == 0:
             return

@@ -58,5 +58,5 @@ def read_done_steps(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
     steps: list[str] = []
     for ids in notes.values():
         if isinstance(ids, list | tuple):
-            steps.extend(filter(lambda id: isinstance(id, str), ids))
+            steps += [id for id in ids if isinstance(id, str)]
     return tuple(steps)

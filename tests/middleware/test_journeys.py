@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import ScriptedChatModel
 from arq_graph.middleware import GuidelineMiddleware
+from arq_graph.milestones import MilestoneGraph, read_transcript, score
 from tests.brain import brain
 from tests.journeys.returns import make_shop
 from tests.middleware.shop import THREAD, get_results, make_calls
@@ -19,10 +21,12 @@ ASKS = {"asks_for_something": True}
 class ReturnsDesk:
     """The shop that takes items back, with a model of its own that calls tools; `steps` can be changed."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, **options: Any) -> None:
         self.steps: dict[str, Any] = {"return-reason": ASKS, "return-exchange": {"condition_holds": "no"}}
         self.agent_model = ScriptedChatModel(answers)
-        rules = GuidelineMiddleware(brain({"return": 9}, steps=self.steps), make_shop(), mode="direct")
+        rules = GuidelineMiddleware(
+            brain({"return": 9}, steps=self.steps), make_shop(), mode="direct", **options
+        )
         self.app: Any = create_agent(self.agent_model, middleware=[rules], checkpointer=MemorySaver())
 
     def list_offered_tools(self, number: int) -> list[str]:
@@ -79,3 +83,19 @@ def test_callers_cannot_write_how_far_a_journey_is():
     forged = {"agent": "Shop", "turn": "t", "journeys": [{"journey": "return", "state": "done"}]}
     state = desk.app.invoke({"messages": [("user", "I want to return it.")], "journeys": [forged]}, THREAD)
     assert list_steps(state) == {"order": "open"}
+
+
+@pytest.mark.parametrize(
+    ("options", "reached"),
+    [
+        ({}, ["order", "reason", "refund", "close", "End"]),
+        ({"revising": None}, ["order", "reason", "refund"]),
+    ],
+)
+def test_the_messages_say_how_far_a_journey_got(options, reached):
+    """Only a reviser says what a reply follows, so without one no step is done by being told."""
+    desk = ReturnsDesk(make_calls(("get_order", A301)), make_calls(("refund", A301)), "Done.", **options)
+    desk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
+    state = desk.app.invoke({"messages": [("user", "A-301 is broken. I want to return it.")]}, THREAD)
+    graph = MilestoneGraph.from_journey(make_shop(), "return")
+    assert list(score(graph, read_transcript(state["messages"])).reached) == ["Start", *reached]
