@@ -111,7 +111,7 @@ class HistorySummarizer(AgentNode[Summary]):
         is_outdated = state.summary is None and bool(state.read_records("summaries", HistorySummary))
         if not is_outdated and not self._is_too_long(state.conversation):
             return False
-        # A caller who keeps the state without a checkpointer passes the channel, be it empty.
+        # A caller who stores the state without a checkpointer passes the channel, even if it is empty.
         if is_forgotten or (has_no_checkpointer() and state.get("summaries") is None):
             _warn_of_long_history(self.agent)
             return False
