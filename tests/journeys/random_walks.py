@@ -86,13 +86,21 @@ class Walk:
         return self._has_ended(self.agent.get_journey("main"))
 
     def _has_ended(self, journey: Journey) -> bool:
-        ends = [journey.id]
-        for step in journey.steps:
-            if not journey.following[step.id]:
-                ends.append(f"{journey.id}-{step.id}")
-        parts = [step.journey for step in journey.steps if step.journey and not journey.following[step.id]]
-        is_part_done = any(self._has_ended(self.agent.get_journey(id)) for id in parts)
-        return is_part_done or not self.done.isdisjoint(ends)
+        last_steps = [step for step in journey.steps if not journey.following[step.id]]
+        return journey.id in self.done or any(self._is_done(journey, step) for step in last_steps)
+
+    def _is_done(self, journey: Journey, step: JourneyStep) -> bool:
+        if step.journey is None or f"{journey.id}-{step.id}" in self.done:
+            return f"{journey.id}-{step.id}" in self.done
+        # Once it opens, which may be in the next turn, the journey in it was done already.
+        earlier = [journey.by_id[id] for id in step.after]
+        if step.requires == "all":
+            may_open = all(self._is_done(journey, other) or other.condition for other in earlier)
+        else:
+            may_open = not earlier or any(
+                self._is_done(journey, other) or other.condition for other in earlier
+            )
+        return may_open and self._has_ended(self.agent.get_journey(step.journey))
 
     def find_disagreements(self) -> list[str]:
         """Return the milestones that were reached and not done, or done and not reached."""
