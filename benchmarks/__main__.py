@@ -16,6 +16,7 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -49,33 +50,36 @@ def main() -> None:
     if arguments.part == "airline" and arguments.file is None:
         parser.error("airline needs a tau-bench result file, such as gpt-4o-airline.json")
     console = Console()
+    start = time.perf_counter()
     try:
-        if arguments.part == "recall":
-            shares = turn_tables.make_recall_tables(
-                arguments.file or many_guidelines.LABELLED, with_missed=bool(arguments.file)
-            )
-            console.print(*shares)
-            return
-        if arguments.part == "turn":
-            console.print(turn_tables.make_time_table())
-            console.print(turn_tables.make_long_conversation_table())
-            return
-        if arguments.part == "airline":
-            from benchmarks.airline_tables import make_airline_tables
-
-            for table in make_airline_tables(arguments.file):
-                console.print(table)
-            return
-        if arguments.part == "all":
-            _print_turns(console)
-        if arguments.part != "scoring":
-            console.print(_make_load_table())
-            console.print(_make_waiting_table())
-            console.print(_make_worker_table())
-        if arguments.part != "evaluation":
-            _print_scoring(console, arguments.file)
+        _print_part(arguments.part, arguments.file, console)
     except ArqGraphError as error:
         sys.exit(str(error))
+    minutes = (time.perf_counter() - start) / 60
+    processor_minutes = (time.process_time() + scoring.read_child_seconds()) / 60
+    console.print(f"This took {minutes:.1f} minutes, with {processor_minutes:.1f} minutes of processor time.")
+
+
+def _print_part(part: str, file: Path | None, console: Console) -> None:
+    match part:
+        case "turn":
+            console.print(turn_tables.make_time_table())
+            console.print(turn_tables.make_long_conversation_table())
+        case "recall":
+            labelled = file or many_guidelines.LABELLED
+            console.print(*turn_tables.make_recall_tables(labelled, with_missed=file is not None))
+        case "scoring":
+            _print_scoring(console, file)
+        case "evaluation":
+            _print_evaluation(console)
+        case "airline" if file:
+            from benchmarks.airline_tables import make_airline_tables
+
+            console.print(*make_airline_tables(file))
+        case _:
+            _print_turns(console)
+            _print_evaluation(console)
+            _print_scoring(console, file)
 
 
 def _print_turns(console: Console) -> None:
@@ -91,6 +95,12 @@ def _print_turns(console: Console) -> None:
     console.print(turn_tables.make_prefix_table())
     console.print(turn_tables.make_token_table())
     console.print(turn_tables.make_import_table())
+
+
+def _print_evaluation(console: Console) -> None:
+    console.print(_make_load_table())
+    console.print(_make_waiting_table())
+    console.print(_make_worker_table())
 
 
 def _print_scoring(console: Console, file: Path | None) -> None:
