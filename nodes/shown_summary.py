@@ -40,14 +40,15 @@ def find_current_summary(
 def show_summary(summary: HistorySummary, conversation: Conversation) -> ShownSummary:
     """Return the section of a prompt that stands for the covered lines, with the ids that it cites."""
     speakers: dict[str, str] = {}
+    kept_ids = set(summary.kept_lines)
     kept_lines: list[Any] = []
     for index, line in enumerate(conversation.lines[: summary.line_count]):
         speakers[line.id] = line.speaker
-        if line.id in summary.kept_lines:
+        if line.id in kept_ids:
             texts = conversation.render_lines([index])
             kept_lines.append(json.loads(texts[index]))
     points: list[dict[str, Any]] = []
-    cited_ids = set(summary.kept_lines).union(summary.values)
+    cited_ids = kept_ids.union(summary.values)
     for point in summary.points:
         # A model wrote the text. Whose words it rests on, code says: a claim of the customer's isn't a result.
         said_by = dict.fromkeys(speakers[id] for id in point.sources if id in speakers)
