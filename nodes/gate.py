@@ -12,7 +12,7 @@ from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict, VerdictKi
 from arq_graph.agent.tool_model import are_same_values, find_unstorable
 from arq_graph.nodes.argument_decisions import Argument
 from arq_graph.nodes.grants import find_remaining_grants, get_granted_tools
-from arq_graph.nodes.journey_run import find_calls_of_open_steps
+from arq_graph.nodes.journey_run import STEP_IS_DONE, find_calls_of_open_steps
 from arq_graph.nodes.messages import classify_result, find_unanswered_calls
 from arq_graph.nodes.speaking.policies import ToolRules
 from arq_graph.nodes.state_view import StateView
@@ -250,7 +250,7 @@ class Gate:
                 return None
         if not granted_by:
             return None
-        return "the same call has done this step already, and its result still counts"
+        return STEP_IS_DONE
 
     def _find_same_results(self, tool: ToolSchema, arguments: Mapping[str, Any]) -> list[Line]:
         """Return the results of the same call in this turn, the newest last."""

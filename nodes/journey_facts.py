@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, ToolVerdict
 from arq_graph.nodes.agent_node import describe_variables
 from arq_graph.nodes.blueprint_node import DeferredCall
-from arq_graph.nodes.journey_run import JourneyRun
+from arq_graph.nodes.journey_run import STEP_IS_DONE, JourneyRun
 from arq_graph.nodes.journey_schema import StepJudgement
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.state_view import StateView
@@ -42,6 +42,8 @@ class JourneyFacts:
         # In a turn's first pass, what became of the calls that were proposed last is in the records of the last turn.
         turn_id = state.turn_id if state.current_turn_matches else state.answered_turn_id
         self._verdicts = state.read_turn_records("tool_insights", ToolVerdict, turn_id)
+        declined = select_verdicts(self._verdicts, "declined")
+        self._repeated_calls = [verdict for verdict in declined if verdict.problem == STEP_IS_DONE]
         self._times_told: dict[str, int] = {}
         for record in state.read_records("applied_guidelines", AppliedGuideline):
             self._times_told[record.guideline] = record.times
@@ -75,7 +77,7 @@ class JourneyFacts:
                 is_done = yield from self._call_function(step.done_when, f"{rule_id} done")
             return Completion("its done_when holds") if is_done else None
         if step.tools:
-            is_refused = self._was_call_refused(step, progress)
+            is_refused = any(rule_id in verdict.granted_by for verdict in self._repeated_calls)
             return Completion("the call that was made stands") if is_refused else None
         if judgement and judgement.asks_for_something and judgement.answered_by in self.citable_ids:
             line = self.find_line(judgement.answered_by)
@@ -87,7 +89,7 @@ class JourneyFacts:
 
     def find_call(self, run: JourneyRun, step: JourneyStep) -> Line | None:
         """Return the newest successful result in this turn of a call that a step granted and that hasn't done one."""
-        if step.done_when is not None:
+        if not step.is_done_by_call:
             return None
         rule_id = make_rule_id(run.journey.id, step.id)
         names = {tool.name for tool in step.tools}
@@ -101,14 +103,6 @@ class JourneyFacts:
             if is_granted and line.turn_id not in used and classify_result(line) != "failed":
                 return line
         return None
-
-    def _was_call_refused(self, step: JourneyStep, progress: StepProgress) -> bool:
-        """Return True if the call that has done a step was proposed again, unchanged, and so was refused."""
-        if progress.arguments is None:
-            return False
-        names = {tool.name for tool in step.tools}
-        declined = select_verdicts(self._verdicts, "declined")
-        return any(verdict.tool in names and verdict.arguments == progress.arguments for verdict in declined)
 
     def _call_function(self, condition: Any, key: str) -> Generator[DeferredCall, Any, bool]:
         """Call a condition's function, once in a pass; `key` names it in errors."""

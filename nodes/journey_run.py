@@ -10,6 +10,9 @@ from arq_graph.agent.journey_progress import DONE_STEPS, JourneyProgress, Journe
 from arq_graph.agent.spec import Agent
 from arq_graph.nodes.state_view import StateView
 
+STEP_IS_DONE = "the same call has done this step already, and its result still counts"
+"""Why a call isn't made again whose step is open again."""
+
 RunState = Literal["not_begun", "active", "left", "done", "given_up"]
 
 

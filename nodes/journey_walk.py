@@ -132,12 +132,12 @@ class JourneyWalk:
         rule_id = make_rule_id(run.journey.id, step.id)
         reason = f"the customer changed {rule_id}"
         line = self.facts.find_line(answered_by)
-        if line and not step.tools:
+        if line and not step.tools and step.done_when is None:
             run.update(step.id, source=line.turn_id, reason=f"answered anew ({line.id})")
         else:
             told_before = self.facts.count_replies(rule_id)
             run.update(step.id, state="open", reason=reason, source=None, told_before=told_before)
-        if not step.tools:  # the steps after a call wait for its new result, which may be the same
+        if not step.is_done_by_call:  # the steps after a call wait for its new result, which may be the same
             run.reopen_later_steps(step.id, reason)
 
     def advance(self, is_condition_met: Mapping[str, bool]) -> Generator[DeferredCall, Any, None]:
@@ -146,7 +146,7 @@ class JourneyWalk:
         `is_condition_met` says for each journey with a condition of its own if it holds.
         """
         has_changed = True
-        while has_changed:  # each time, a journey begins or ends, or a step is resolved
+        while has_changed:  # each time, the state of a journey or a step has changed
             has_changed = False
             for run in self.runs.values():
                 has_changed = self._update_state(run, is_condition_met) or has_changed
@@ -159,7 +159,7 @@ class JourneyWalk:
                     has_changed = True
 
     def _update_state(self, run: JourneyRun, is_condition_met: Mapping[str, bool]) -> bool:
-        """Begin a journey, leave it, or return to it; return True if it begins."""
+        """Begin a journey, leave it, or return to it; return True if its state is another one now."""
         id = run.journey.id
         is_always_active = run.journey.condition is None and id not in self._parts
         is_active = is_always_active or is_condition_met.get(id, False) or self._is_part_of_open_step(id)
@@ -167,9 +167,10 @@ class JourneyWalk:
         if run.state == "not_begun" and is_active:
             run.begin(self.state.turn_id)
             return True
+        state_before = run.state
         if run.is_under_way:
             run.state = "active" if is_active else "left"
-        return False
+        return run.state != state_before
 
     def _is_part_of_open_step(self, id: str) -> bool:
         for run in self.runs.values():
@@ -227,18 +228,21 @@ class JourneyWalk:
         rationale = (getattr(judgement, "condition_rationale", None) if judgement else None) or ""
         is_open = run.is_open(step)
         if is_open and judgement and judgement.condition_holds == "not_known_yet":
-            return self._make_match(
-                rule_id, False, rationale, missing_information=rationale or "not known yet"
-            )
+            missing = rationale or "not known yet"
+            return self._make_match(rule_id, False, rationale, is_judged=True, missing_information=missing)
         is_taken = is_open and run.is_taken(step.id)
         reason = f"the step is {progress.state if progress else 'not open yet'}"
         if progress and progress.reason:
             reason += f": {progress.reason}"
-        return self._make_match(rule_id, is_taken, "; ".join(filter(None, (reason, rationale))))
+        rationale = "; ".join(filter(None, (reason, rationale)))
+        is_judged = is_open and judgement is not None
+        return self._make_match(rule_id, is_taken, rationale, is_judged=is_judged)
 
-    def _make_match(self, id: str, is_matched: bool, rationale: str, **fields: Any) -> GuidelineMatch:
+    def _make_match(
+        self, id: str, is_matched: bool, rationale: str, *, is_judged: bool = False, **fields: Any
+    ) -> GuidelineMatch:
         score = MAX_SCORE if is_matched else MIN_SCORE
-        origin = "model" if id in self.judgements else "code"
+        origin = "model" if is_judged else "code"
         return make_plain_match(
             id, self.state.turn_id, is_matched, score=score, rationale=rationale, origin=origin, **fields
         )

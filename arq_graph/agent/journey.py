@@ -84,6 +84,11 @@ class JourneyStep(Part):
             raise ValueError("is another `journey`, whose steps have actions and tools; leave these out here")
         return self
 
+    @property
+    def is_done_by_call(self) -> bool:
+        """True if a successful call of one of its tools is what does the step."""
+        return bool(self.tools) and self.done_when is None
+
     def describe(self) -> str:
         """Return the step as a line: its id, when it is taken, and what the agent does in it."""
         parts = [self.id]
