@@ -56,7 +56,11 @@ class RunCache:
 def _copy_json(value: Any) -> Any:
     """Copy lists and dicts at any depth, several times faster than `deepcopy`; whatever else there is can't change."""
     if isinstance(value, dict):
-        return {key: _copy_json(item) for key, item in value.items()}
+        copied = value.copy()
+        for key, item in value.items():
+            if isinstance(item, (dict, list)):
+                copied[key] = _copy_json(item)
+        return copied
     if isinstance(value, list):
         return [_copy_json(item) for item in value]
     return value

@@ -178,15 +178,18 @@ class StateView:
 
     def read_records(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the agent's own records in a channel."""
-        rows = self._rows(channel)
+        rows = self.get(channel) or ()
 
         def parse() -> list[R]:
+            _check_rows(channel, rows)
             return _parse_records(
                 channel, record_type, [row for row in rows if self._find_owner(row) == "own"]
             )
 
+        if not isinstance(rows, list):
+            return parse()
         key = channel, record_type, self.agent_name, self.agent_fingerprint
-        return list(self._run_cache.derive(key, list(rows), parse))
+        return list(self._run_cache.derive(key, rows, parse))
 
     def read_records_of_name(self, channel: str, record_type: type[R]) -> list[R]:
         """Return the records of all agents that have this agent's name."""
