@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ class _Builder:
         for step in journey.steps:
             place = places[step.id]
             if step.after:
-                dependencies = tuple(names[id] for id in step.after)
+                dependencies = tuple(self._name_before(journey, id, step, names) for id in step.after)
                 requires = step.requires if step.requires == "all" else None
                 place = replace(place, requires=requires, dependencies=dependencies)
             places[step.id] = place
@@ -71,6 +71,14 @@ class _Builder:
         description = f"none of these holds: {'; '.join(map(_describe_condition, last_steps))}"
         self._add(place, type="NFC", description=description, step=journey.id, holds=True)
         return (*last_names, place.name)
+
+    def _name_before(self, journey: Journey, id: str, step: JourneyStep, names: Mapping[str, str]) -> str:
+        """Return the milestone that lets a step follow another: that step's own, or a join if others do it, too."""
+        alternatives = [names[id], *(names[other] for other in _find_done_without(journey, id, step))]
+        name = " or ".join(alternatives)
+        if len(alternatives) > 1 and all(milestone.name != name for milestone in self.milestones):
+            self._add(_Place(name, dependencies=tuple(alternatives)), type="Aggregator", requires="any")
+        return name
 
     def _add_step(self, journey: Journey, step: JourneyStep, place: _Place, *, is_part: bool) -> None:
         record: dict[str, Any] = {
@@ -125,7 +133,7 @@ def _place_step(journey: Journey, step: JourneyStep, whole: _Place, prefix: str)
     """Return the place of a step that is one of the first; the others have dependencies of their own."""
     id = make_rule_id(journey.id, step.id) if step.id in (START, END) else step.id
     is_last = not journey.following[step.id]
-    may_be_skipped = not is_last and _may_be_skipped(journey, step)
+    may_be_skipped = not is_last and step.condition is not None
     return replace(whole, name=prefix + id, optional=whole.optional or may_be_skipped)
 
 
@@ -136,13 +144,16 @@ def _name_end(step: JourneyStep, place: _Place) -> str:
     return f"{place.name}, if needed" if is_join and place.optional else place.name
 
 
-def _may_be_skipped(journey: Journey, step: JourneyStep) -> bool:
-    """Return True if a step has a condition, or if others may follow it once one of them was done without it."""
-    if step.condition is not None:
-        return True
-    following = [journey.by_id[id] for id in journey.following[step.id]]
-    is_alternative = any(later.requires == "any" and len(later.after) > 1 for later in following)
-    return is_alternative and len(following) > 1
+def _find_done_without(journey: Journey, id: str, step: JourneyStep) -> list[str]:
+    """Return the steps that, once done, let a step follow one before it that was passed by: its alternatives led on."""
+    found: list[str] = []
+    for following_id in journey.following[id]:
+        following = journey.by_id[following_id]
+        has_alternative = following.requires == "any" and len(following.after) > 1
+        comes_before = step.id == following_id or following_id in journey.find_later_steps(step.id)
+        if has_alternative and not comes_before:
+            found.append(following_id)
+    return found
 
 
 def _describe_condition(step: JourneyStep) -> str:

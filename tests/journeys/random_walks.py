@@ -47,14 +47,14 @@ TOOLS = (look, pay, send)
 
 def make_journey(chance: random.Random, id: str, parts: list[str]) -> Journey:
     steps: list[JourneyStep] = []
-    for number in range(chance.randint(1, 6)):
+    for number in range(chance.randint(2, 7)):
         earlier = [step.id for step in steps]
-        after = chance.sample(earlier, min(len(earlier), chance.choice((0, 1, 1, 1, 2, 2, 3))))
+        after = chance.sample(earlier, min(len(earlier), chance.choice((0, 1, 1, 1, 1, 2, 2))))
         fields: dict[str, Any] = {"after": after, "requires": chance.choice(("any", "any", "all"))}
         if chance.random() < 0.35:
             fields["condition"] = f"it is so in {number}"
         if parts and chance.random() < 0.2:
-            steps.append(JourneyStep(f"s{number}", journey=chance.choice(parts), **fields))
+            steps.append(JourneyStep(f"s{number}", journey=parts.pop(), **fields))
             continue
         if chance.random() < 0.45:
             fields["tools"] = chance.sample(TOOLS, chance.choice((1, 1, 1, 2)))
@@ -142,7 +142,7 @@ class _Model:
         if chance.random() < 0.05:
             is_asking = not is_asking
         return {
-            "condition_holds": chance.choice(("yes", "yes", "no", "not_known_yet")),
+            "condition_holds": chance.choice(("yes", "yes", "yes", "no", "not_known_yet")),
             "asks_for_something": is_asking,
             "answered_by": chance.choice((None, "M1", prompt.now["turn"])) if is_asking else None,
             "done_when_holds": chance.random() < 0.5,
@@ -151,7 +151,7 @@ class _Model:
     def judge_journeys(self, prompt: Prompt) -> dict[str, Any]:
         chance, now = self.draw("journeys"), prompt.now
         answer: dict[str, Any] = {}
-        if now.get("done") and chance.random() < 0.3:
+        if now.get("done") and chance.random() < 0.2:
             step = chance.choice(now["done"])["id"]
             answer["changed"] = [{"step": step, "answered_by": chance.choice((None, now["turn"]))}]
         if now.get("give_up") and chance.random() < 0.1:
@@ -162,12 +162,12 @@ class _Model:
 
     def propose(self, prompt: Prompt, tool: str) -> list[dict[str, str]]:
         chance = self.draw(tool)
-        return [{"id": f"A-{chance.randint(0, 3)}"}] if chance.random() < 0.5 else []
+        return [{"id": f"A-{chance.randint(0, 3)}"}] if chance.random() < 0.85 else []
 
     def move(self, prompt: Prompt) -> Any:
         chance = self.draw("move")
         tools = prompt.now.get("candidates")
-        if tools and chance.random() < 0.5:
+        if tools and chance.random() < 0.85:
             return act(chance.choice(tools), {"id": f"A-{chance.randint(0, 3)}"})
         return say()
 

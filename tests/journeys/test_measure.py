@@ -108,6 +108,18 @@ def test_a_journey_that_may_end_without_its_last_steps_says_so_in_a_milestone():
     assert graph.get_milestone("nothing left to do").description == "none of these holds: it is faulty"
 
 
+def test_a_step_may_follow_one_that_was_passed_by():
+    graph = make_graph(
+        JourneyStep("phone", "ask for the number"),
+        JourneyStep("mail", "ask for the address"),
+        JourneyStep("order", "look the order up", tools=[get_order], after=["phone", "mail"]),
+        JourneyStep("label", "send a label", tools=[refund], after="mail"),
+    )
+    # Once the order was looked up without it, the address isn't asked for, and what comes after it opens.
+    assert graph.get_milestone("label").dependencies == ("mail or order",)
+    assert graph.get_milestone("order").dependencies == ("phone", "mail")
+
+
 def test_an_unknown_journey_is_an_error_that_names_the_nearest():
     with pytest.raises(SpecError, match=r"agent 'Shop' has no journey of id 'retrun'.*`return`"):
         MilestoneGraph.from_journey(make_shop(), "retrun")
