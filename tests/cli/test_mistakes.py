@@ -73,7 +73,7 @@ def test_a_wrong_input_ends_with_1_and_one_message_and_leaves_the_files_alone(cl
         ("nonsense", "No such command"),
         ("prepare", "Missing argument"),
         ("schema poem", "'poem'"),
-        ("score talk.json", "Missing option"),
+        ("score talk.json", "name what is to be reached"),
         ("turns t.json --agent a --tools t", "give one of them"),
         ("chat agent.yaml --model-arg low", "it must be written NAME=VALUE"),
         (f"chat agent.yaml {SOMEWHERE}", "but no model"),
