@@ -22,7 +22,8 @@ from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.node import Node, Update, get_channel_types
 from arq_graph.nodes.open_question import find_answered_question
 from arq_graph.nodes.state_view import StateView, make_channel_error, view_state
-from arq_graph.reasoning.history import COLLEAGUE, Line
+from arq_graph.reasoning.history import Line
+from arq_graph.reasoning.sections import COLLEAGUE
 
 TAKEN_OVER = "taken_over"
 """Name of the node that records messages during a takeover."""

@@ -15,16 +15,13 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from arq_graph.reasoning.endpoints import Block
-from arq_graph.reasoning.sections import as_json, clean, make_id
+from arq_graph.reasoning.sections import COLLEAGUE, as_json, clean, make_id
 from arq_graph.reasoning.tool_calls import UnansweredCalls
 
 _ATTACHMENT_TYPES = frozenset({"image", "audio", "video", "file", "text-plain"})
 _IMAGE_KEYS = ("type", "base64", "url", "mime_type")
 
 Speaker = Literal["customer", "agent", "colleague", "tool", "system"]
-
-COLLEAGUE = "colleague"
-"""Key of an AI message's `response_metadata`: a person wrote it, who had taken the conversation over."""
 
 
 class Line(NamedTuple):

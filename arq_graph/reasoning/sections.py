@@ -26,6 +26,9 @@ passage of knowledge, a tool result or a variable."""
 
 ID_PREFIXES: tuple[IdPrefix, ...] = get_args(IdPrefix)
 
+COLLEAGUE = "colleague"
+"""Key of an AI message's `response_metadata`: a person wrote it, who had taken the conversation over."""
+
 RANGE_DASHES = r"[\u2012-\u2015\u2212\u301c\uff5e]"
 """Pattern of the dashes between the two ends of a range, such as 9:00–13:00; ids and words have hyphens."""
 

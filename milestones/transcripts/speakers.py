@@ -7,7 +7,7 @@ from typing import Any
 
 from arq_graph.agent.journey_progress import DONE_STEPS
 from arq_graph.milestones.transcripts.parts import as_fields
-from arq_graph.reasoning.history import COLLEAGUE
+from arq_graph.reasoning.sections import COLLEAGUE
 
 SPEAKERS: dict[str, Any] = {
     "human": "user",
