@@ -73,8 +73,10 @@ class _Builder:
         return (*last_names, place.name)
 
     def _name_before(self, journey: Journey, id: str, step: JourneyStep, names: Mapping[str, str]) -> str:
-        """Return the milestone that lets a step follow another: that step's own, or a join if others do it, too."""
-        alternatives = [names[id], *(names[other] for other in _find_done_without(journey, id, step))]
+        """Return the milestone on which a step depends that comes after another: its own, or a join with others."""
+        alternatives = [names[id]]
+        for other_id in _find_done_without(journey, id, step):
+            alternatives.append(names[other_id])
         name = " or ".join(alternatives)
         if len(alternatives) > 1 and all(milestone.name != name for milestone in self.milestones):
             self._add(_Place(name, dependencies=tuple(alternatives)), type="Aggregator", requires="any")
@@ -145,7 +147,7 @@ def _name_end(step: JourneyStep, place: _Place) -> str:
 
 
 def _find_done_without(journey: Journey, id: str, step: JourneyStep) -> list[str]:
-    """Return the steps that, once done, let a step follow one before it that was passed by: its alternatives led on."""
+    """Return the steps that may be done without one before them, after which another step may follow that one."""
     found: list[str] = []
     for following_id in journey.following[id]:
         following = journey.by_id[following_id]
