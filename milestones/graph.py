@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import networkx as nx
 
 from arq_graph.agent.patterns import Pattern
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, require_type
 from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Reviewed
 from arq_graph.milestones.values import is_same_value
@@ -161,10 +161,13 @@ class MilestoneGraph(_DiGraph):
             failed_if: A result in which this pattern occurs is a failed call.
 
         Raises:
+            InputError: `agent` isn't an agent, but, for example, the path of its file.
             SpecError: The agent has no such journey.
         """
-        from arq_graph.milestones.journey_graph import make_journey_milestones  # loads LangChain
+        from arq_graph.agent.spec import Agent  # loads LangChain
+        from arq_graph.milestones.journey_graph import make_journey_milestones
 
+        require_type("agent", agent, Agent, "make one with Agent(…), or read one with Agent.from_yaml(path)")
         graph = cls(make_journey_milestones(agent, id), failed_if=failed_if)
         graph.name = id
         return graph

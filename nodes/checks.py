@@ -175,7 +175,7 @@ def _read_result(value: Any) -> CheckResult:
     if isinstance(value, dict):
         return CheckResult(**value)
     if value is None:
-        raise TypeError("it returned None, so it couldn't tell")
+        raise TypeError("it returned None: return True (the text passes), False, or a CheckResult")
     raise TypeError(
         f"it returned {value!r:.80}; return True (the text passes), False, or "
         "CheckResult(passed=False, reason='…')"

@@ -37,10 +37,13 @@ class JourneyFacts:
         self._evaluate = evaluate
         self._results: dict[str, bool] = {}
         self._lines = state.conversation.lines_by_id
-        self._current_results = state.conversation.current_turn_results
         self.citable_ids = {entry["id"] for entry in describe_variables(agent, state)} | self._lines.keys()
         # In a turn's first pass, what became of the calls that were proposed last is in the records of the last turn.
-        turn_id = state.turn_id if state.current_turn_matches else state.answered_turn_id
+        self._is_first_pass = not state.current_turn_matches
+        turn_id = state.answered_turn_id if self._is_first_pass else state.turn_id
+        self._results_to_count = state.conversation.current_turn_results
+        if self._is_first_pass:
+            self._results_to_count = state.conversation.answered_turn_results
         self._verdicts = state.read_turn_records("tool_insights", ToolVerdict, turn_id)
         declined = select_verdicts(self._verdicts, "declined")
         self._repeated_calls = [verdict for verdict in declined if verdict.problem == STEP_IS_DONE]
@@ -88,8 +91,15 @@ class JourneyFacts:
         return None
 
     def find_call(self, run: JourneyRun, step: JourneyStep) -> Line | None:
-        """Return the newest successful result in this turn of a call that a step granted and that hasn't done one."""
+        """Return the newest successful result of a call that a step granted and that hasn't done one.
+
+        The call is one of this turn or, in its first pass, of the last turn: a graph may call tools without matching
+        again. What was called before a step was opened again doesn't count.
+        """
         if not step.is_done_by_call:
+            return None
+        stored = run.steps.get(step.id)
+        if self._is_first_pass and stored and stored.reason:
             return None
         rule_id = make_rule_id(run.journey.id, step.id)
         names = {tool.name for tool in step.tools}
@@ -98,7 +108,7 @@ class JourneyFacts:
             if rule_id in verdict.granted_by and verdict.tool in names:
                 granted.add(verdict.tool)
         used = {progress.source for progress in run.steps.values()}
-        for line in self._current_results[::-1]:
+        for line in self._results_to_count[::-1]:
             is_granted = line.call is not None and line.call["name"] in granted
             if is_granted and line.turn_id not in used and classify_result(line) != "failed":
                 return line

@@ -13,6 +13,8 @@ def hand_over(reason: str = "") -> str:
     Args:
         reason: Why a person is needed, in one sentence for the colleague who takes over.
     """
+    if not reason:
+        return "handed over"
     return f"handed over: {reason}"
 
 

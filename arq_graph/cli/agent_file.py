@@ -95,7 +95,7 @@ def check(agent: options.AgentFile) -> None:
     unprepared = sum(map(needs_preparation, spec.judged_rules))
     if unprepared:
         warn(
-            f"{unprepared} of {len(spec.judged_rules)} guidelines are unprepared: what never changes about them is "
+            f"{unprepared} of {len(spec.judged_rules)} conditions are unprepared: what never changes about them is "
             f"asked again in every turn; `arq-graph prepare {agent}` asks it once"
         )
     show(f"{agent} can be run.", style="green")

@@ -220,6 +220,15 @@ class Conversation:
         return tuple(line for line in self.lines[start:] if line.speaker == "tool")
 
     @cached_property
+    def answered_turn_results(self) -> tuple[Line, ...]:
+        """The tool results of the turn of `answered_turn_id`."""
+        reply_index = self._find_last("agent", before=self._last_customer_index)
+        start = self._find_last("customer", before=reply_index)
+        if start is None:
+            return ()
+        return tuple(line for line in self.lines[start:reply_index] if line.speaker == "tool")
+
+    @cached_property
     def _last_customer_index(self) -> int | None:
         return self._find_last("customer", before=len(self.lines))
 

@@ -25,7 +25,7 @@ def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     assert "takes order_id: string, reason: string, optional" in result.out
     assert "asks the customer first" in result.out
     assert 'asked as: "' in result.out
-    assert "2 of 3 guidelines are unprepared" in result.words
+    assert "2 of 3 conditions are unprepared" in result.words
     assert "can be run" in result.out
 
 
@@ -50,7 +50,7 @@ def test_check_shows_each_journey_with_its_steps(cli, shop):
     assert "ends when the customer wants to keep it" in result.words
     assert "for look-up, return-order" in result.words
     assert (
-        "3 of 4 guidelines are unprepared" in result.words
+        "3 of 4 conditions are unprepared" in result.words
     )  # what the journey is for is judged every turn, too
     assert "always available" not in result.words
 

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import messages_to_dict
 
 from arq_graph import Journey, JourneyStep
-from arq_graph.errors import SpecError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones import (
     MilestoneGraph,
     Score,
@@ -123,6 +123,11 @@ def test_a_step_may_follow_one_that_was_passed_by():
 def test_an_unknown_journey_is_an_error_that_names_the_nearest():
     with pytest.raises(SpecError, match=r"agent 'Shop' has no journey of id 'retrun'.*`return`"):
         MilestoneGraph.from_journey(make_shop(), "retrun")
+
+
+def test_the_path_of_an_agents_file_is_refused():
+    with pytest.raises(InputError, match=r"agent is a str: make one .*Agent.from_yaml\(path\)"):
+        MilestoneGraph.from_journey("shop.yaml", "return")  # type: ignore[arg-type]
 
 
 def test_a_conversation_is_measured_by_what_the_agent_records():

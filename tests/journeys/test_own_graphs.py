@@ -46,6 +46,22 @@ def test_a_graph_that_only_has_messages_takes_its_customer_through_a_journey():
     assert list_steps({"journeys": journeys}) == {"order": "done", "reason": "open"}
 
 
+def test_a_call_counts_in_the_next_turn_if_nothing_was_matched_after_it():
+    shop = make_shop()
+    model = brain({"return": 9}, {"get_order": A301}, steps={"return-reason": ASKS})
+    graph = StateGraph(AgentState)
+    graph.add_node("match", GuidelineMatcher(model, shop))
+    graph.add_node("act", ToolCaller(model, shop))
+    graph.add_node("tools", guarded_tools(shop))
+    graph.add_node("message", MessageReviser(model, shop))
+    graph.add_edge(START, "match").add_edge("match", "act")
+    graph.add_conditional_edges("act", route_calls(shop))
+    graph.add_edge("tools", "act").add_edge("message", END)
+    app = graph.compile(checkpointer=InMemorySaver())
+    assert list_steps(send(app, "I want to return order A-301.")) == {"order": "open"}
+    assert list_steps(send(app, "Well?")) == {"order": "done", "reason": "open"}
+
+
 def test_two_agents_in_one_thread_are_in_their_own_journeys():
     builder = StateGraph(AgentState)
     calls = {"Shop": {"get_order": A301}, "Depot": {}}
