@@ -318,9 +318,11 @@ def _choose_kept_lines(
             questions_and_answers.append(index)
         elif line.speaker == "tool" and line.id in cited_ids:
             cited_results.append(index)
+    candidates = questions_and_answers[::-1] + cited_results[::-1]
+    texts = conversation.render_lines(candidates)
     chosen: list[int] = []
-    for index in questions_and_answers[::-1] + cited_results[::-1]:
-        length = len(conversation.texts[index])
+    for index in candidates:
+        length = len(texts[index])
         if length <= max_characters:
             chosen.append(index)
             max_characters -= length

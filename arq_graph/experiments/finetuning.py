@@ -220,7 +220,8 @@ def _make_tool(function: Mapping[str, Any]) -> StructuredTool:
 def _make_turn_examples(
     turn: RecordedTurn, trainer: PlannerTrainer, reasons: Mapping[str, Mapping[str, str]]
 ) -> TurnExamples:
-    lines = list(turn.conversation.texts)
+    texts = turn.conversation.render_lines(range(len(turn.conversation.lines)))
+    lines = [text for _, text in sorted(texts.items())]
     key = fingerprint(lines).split()[-1][:16]
     sheet = ReasonSheet(reasons.get(key, {}))
     chats: list[Chat] = []

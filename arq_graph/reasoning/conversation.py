@@ -64,13 +64,6 @@ class Conversation:
         """All lines, including those that the prompt leaves out; a message with nothing but tool calls has none."""
         return self.history.lines
 
-    @property
-    def texts(self) -> list[str]:
-        """All lines as the prompt shows them."""
-        indices = range(len(self.lines))
-        texts = self.render_lines(indices)
-        return [texts[index] for index in indices]
-
     def render_lines(self, indices: Iterable[int]) -> Mapping[int, str]:
         """Return at least these lines by their index, as the prompt shows them."""
         return self.history.render(indices, self.max_tokens, shows_images=self.shows_images)
@@ -78,14 +71,13 @@ class Conversation:
     @cached_property
     def token_counts(self) -> list[int]:
         """The tokens of each line, counted roughly; 0 for those that the summary covers."""
-        lines, start = self.lines, self._covered_count
-        texts = self.render_lines(range(start, len(lines)))
+        start = self._covered_count
+        texts = self.render_lines(range(start, len(self.lines)))
         counts = [0] * start
-        for index in range(start, len(lines)):
-            count = _count_tokens(texts[index])
-            if lines[index].attachments:
-                count += _TOKENS_PER_IMAGE * len(self._list_images(lines[index]))
-            counts.append(count)
+        for index, line in enumerate(self.lines[start:], start=start):
+            counts.append(_count_tokens(texts[index]))
+            if line.attachments:
+                counts[index] += _TOKENS_PER_IMAGE * len(self._list_images(line))
         return counts
 
     @property
