@@ -99,7 +99,8 @@ class _Builder:
             if len(step.tools) > 1:
                 names = [f"{place.name}/{tool.name}" for tool in step.tools]
             for name, tool in zip(names, step.tools, strict=True):
-                self._add(replace(place, name=name), **record, tool=tool.name)
+                own_name = tool.name if tool.name != name else None
+                self._add(replace(place, name=name), **record, tool=own_name)
             if len(names) > 1:
                 self._add_join(step, place, names)
 
