@@ -19,7 +19,6 @@ from arq_graph.nodes.events import HistorySummarized
 from arq_graph.nodes.messages import read_note
 from arq_graph.nodes.shown_summary import show_summary
 from arq_graph.nodes.state_view import StateView
-from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
@@ -83,6 +82,7 @@ class HistorySummarizer(AgentNode[Summary]):
 
     module = "summary"
     prompt_name = "history_summarizer"
+    make_example_blueprint = staticmethod(lambda _: Summary)
     default_temperature = 0.1
 
     def __init__(self, model: ModelLike, agent: Agent, **settings: Unpack[NodeSettings]) -> None:
@@ -94,11 +94,6 @@ class HistorySummarizer(AgentNode[Summary]):
         self._point_characters = self._history_tokens // 2
         self._line_characters = self._value_characters = self._history_tokens // 4
         self._prompt_tokens = 2 * self._history_tokens
-
-    @staticmethod
-    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
-        """Return the blueprint of a worked example, which doesn't depend on tools."""
-        return Summary
 
     def should_run(self, state: Any, *, is_forgotten: bool = False) -> bool:
         """Return whether a state's history is too long, or its summary is one of another history.

@@ -19,9 +19,7 @@ from arq_graph.nodes.journey_schema import JourneyBlueprint
 from arq_graph.nodes.journey_walk import JourneyWalk, QuestionScope
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.state_view import StateView
-from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
 MAX_QUESTIONS = 4
@@ -40,16 +38,12 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
 
     module = "matcher"
     prompt_name = "journeys"
+    make_example_blueprint = staticmethod(lambda _: JourneyBlueprint)
     agent_state_channels = ("journeys", "applied_guidelines", "tool_insights")
 
     def __init__(self, model: ModelLike, agent: Agent, **settings: Unpack[NodeSettings]) -> None:
         super().__init__(model, agent, JourneyBlueprint, **settings)
         self.head = self.render_head()
-
-    @staticmethod
-    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
-        """Return the blueprint of a worked example, which doesn't depend on tools."""
-        return JourneyBlueprint
 
     def start(
         self, state: StateView, callback_state: Any
@@ -111,9 +105,9 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
                 sections["give_up"].append({"id": run.journey.id, "condition": run.journey.give_up})
         if not any(sections.values()):
             return None
-        scope = QuestionScope(
-            **{name: tuple(entry["id"] for entry in entries) for name, entries in sections.items()}
-        )
+        scope: dict[str, list[str]] = {}
+        for name, entries in sections.items():
+            scope[name] = [entry["id"] for entry in entries]
         journeys: list[dict[str, Any]] = []
         for run in under_way:
             description = _describe_journey(run.journey)
@@ -126,7 +120,7 @@ class JourneyJudge(AgentNode[JourneyBlueprint]):
         )
         check = partial(_find_complaints, scope, walk.facts.citable_ids)
         question = Question(
-            JourneyBlueprint, prompt, check, "journeys", max_candidates=2, guidelines=scope.judge
+            JourneyBlueprint, prompt, check, "journeys", max_candidates=2, guidelines=tuple(scope["judge"])
         )
         return JourneyQuestion(scope, question)
 
@@ -137,7 +131,7 @@ def _find_complaints(
     """Return complaints if an answer doesn't judge what it was asked about, or cites what there isn't."""
     complaints: list[Complaint] = []
     judged = [entry.step for entry in answer.steps]
-    for id in scope.judge:
+    for id in scope["judge"]:
         if id not in judged:
             complaints.append(Complaint("JourneyBlueprint", "steps", f"{id} is in `judge`, so judge it"))
     cited = {f"changed[{number}]": change.answered_by for number, change in enumerate(answer.changed)}
@@ -149,14 +143,14 @@ def _find_complaints(
             problem = f"there is no {cited_id!r}: give the id of a message, a result or a variable"
             complaints.append(Complaint("JourneyBlueprint", f"{place}.answered_by", problem))
     changed = [change.step for change in answer.changed]
-    for query, section, ids, allowed in (
-        ("steps", "judge", judged, scope.judge),
-        ("changed", "done", changed, scope.done),
-        ("given_up", "give_up", answer.given_up, scope.give_up),
-        ("begun_anew", "ended", answer.begun_anew, scope.ended),
+    for query, section, ids in (
+        ("steps", "judge", judged),
+        ("changed", "done", changed),
+        ("given_up", "give_up", answer.given_up),
+        ("begun_anew", "ended", answer.begun_anew),
     ):
         for id in ids:
-            if id not in allowed:
+            if id not in scope[section]:
                 problem = f"{id!r} is not in `{section}`: leave it out"
                 complaints.append(Complaint("JourneyBlueprint", query, problem))
     return complaints

@@ -174,6 +174,12 @@ class JourneyRun:
         )
 
 
+def read_stored_journeys(state: StateView) -> dict[str, JourneyState]:
+    """Return how far the journeys that have begun were when they were last stored, by their ids."""
+    record = state.read_record("journeys", JourneyProgress)
+    return {journey.journey: journey for journey in record.journeys} if record else {}
+
+
 def note_done_steps(agent: Agent, state: StateView, followed: Container[str] = ()) -> dict[str, Any]:
     """Return the note about the agent's journeys that a message gets: all that was done, and what it tells itself.
 
@@ -184,8 +190,7 @@ def note_done_steps(agent: Agent, state: StateView, followed: Container[str] = (
     """
     if not agent.journeys:
         return {}
-    record = state.read_record("journeys", JourneyProgress)
-    stored = {entry.journey: entry for entry in record.journeys} if record else {}
+    stored = read_stored_journeys(state)
     ids: list[str] = []
     for journey in agent.journeys:
         run = JourneyRun(journey, stored.get(journey.id))
@@ -200,9 +205,8 @@ def note_done_steps(agent: Agent, state: StateView, followed: Container[str] = (
 
 def find_calls_of_open_steps(state: StateView) -> dict[str, dict[str, Any]]:
     """Return the arguments of the calls that did steps which are open again, by the ids of the steps' rules."""
-    record = state.read_record("journeys", JourneyProgress)
     calls: dict[str, dict[str, Any]] = {}
-    for journey in record.journeys if record else ():
+    for journey in read_stored_journeys(state).values():
         for progress in journey.steps:
             if progress.state == "open" and progress.arguments is not None:
                 calls[make_rule_id(journey.journey, progress.step)] = progress.arguments

@@ -6,9 +6,8 @@ no open step lacks one. `make_matches` then returns the matches of the steps, li
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from arq_graph.agent.journey import Journey, JourneyStep, make_rule_id
 from arq_graph.agent.journey_progress import JourneyProgress
@@ -16,7 +15,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.nodes.blueprint_node import DeferredCall
 from arq_graph.nodes.journey_facts import Evaluate, JourneyFacts
-from arq_graph.nodes.journey_run import JourneyRun
+from arq_graph.nodes.journey_run import JourneyRun, read_stored_journeys
 from arq_graph.nodes.journey_schema import JourneyBlueprint, StepJudgement
 from arq_graph.nodes.judgements import MAX_SCORE, MIN_SCORE, make_plain_match
 from arq_graph.nodes.state_view import StateView
@@ -27,21 +26,12 @@ MAX_JUDGED = 6
 _LOOKAHEAD = 2
 
 
-@dataclass(frozen=True)
-class QuestionScope:
-    """What a question is about.
+QuestionScope: TypeAlias = Mapping[str, Sequence[str]]
+"""The ids of what a question is about.
 
-    Args:
-        judge: The ids of the steps to judge.
-        done: The ids of the steps that the customer may have changed.
-        give_up: The ids of the journeys that they may have given up.
-        ended: The ids of the journeys that they may begin anew.
-    """
-
-    judge: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-    give_up: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
+`judge`: the steps to judge; `done`: those that the customer may have changed; `give_up` and `ended`: the journeys that
+they may have given up, or may begin anew.
+"""
 
 
 class JourneyWalk:
@@ -56,9 +46,10 @@ class JourneyWalk:
     def __init__(self, agent: Agent, state: StateView, evaluate: Evaluate) -> None:
         self.state = state
         self.facts = JourneyFacts(agent, state, evaluate)
-        self._stored = state.read_record("journeys", JourneyProgress)
-        stored = {entry.journey: entry for entry in self._stored.journeys} if self._stored else {}
-        self.runs = {journey.id: JourneyRun(journey, stored.get(journey.id)) for journey in agent.journeys}
+        self._stored = read_stored_journeys(state)
+        self.runs = {
+            journey.id: JourneyRun(journey, self._stored.get(journey.id)) for journey in agent.journeys
+        }
         self.judgements: dict[str, StepJudgement] = {}
         """What the model judged in this pass, by the id of a step's rule."""
         self._ended_before = {id for id, run in self.runs.items() if run.state in ("done", "given_up")}
@@ -73,10 +64,7 @@ class JourneyWalk:
         for run in self.runs.values():
             if run.state != "active":
                 continue
-            unjudged: list[JourneyStep] = []
-            for step in run.list_open():
-                if self._needs_judgement(run, step) and step not in unjudged:
-                    unjudged.append(step)
+            unjudged = [step for step in run.list_open() if self._needs_judgement(run, step)]
             if unjudged:
                 unjudged += self._look_ahead(run, unjudged)
             steps.extend((run.journey, step) for step in unjudged)
@@ -111,16 +99,18 @@ class JourneyWalk:
     def read_answer(self, answer: JourneyBlueprint, scope: QuestionScope) -> None:
         """Take over a model's answer; what wasn't asked about is left out."""
         for entry in answer.steps:
-            if entry.step in scope.judge:
+            if entry.step in scope["judge"]:
                 self.judgements[entry.step] = entry.judgement
-        for id in scope.give_up:
+        for id in scope["give_up"]:
             if id in answer.given_up:
                 self.runs[id].state = "given_up"
-        for id in scope.ended:
+        for id in scope["ended"]:
             self._ended_before.remove(id)  # asked about once
             if id in answer.begun_anew:
                 self.runs[id].begin(self.state.turn_id)
-        answers = {change.step: change.answered_by for change in answer.changed if change.step in scope.done}
+        answers = {
+            change.step: change.answered_by for change in answer.changed if change.step in scope["done"]
+        }
         for run in self.runs.values():
             for step in run.journey.steps:
                 rule_id = make_rule_id(run.journey.id, step.id)
@@ -265,8 +255,7 @@ class JourneyWalk:
         """Return how far the journeys are now; None if that is what is stored already."""
         states = [state for run in self.runs.values() if (state := run.make_state())]
         record = JourneyProgress(turn=self.state.turn_id, journeys=tuple(states))
-        is_same = self._stored is not None and self._stored.journeys == record.journeys
-        return None if is_same or not (states or self._stored) else record
+        return None if record.journeys == tuple(self._stored.values()) else record
 
 
 def _may_be_resolved_by_judgement(step: JourneyStep) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, Unpack
 
 from arq_graph.agent.braces import has_template_text
@@ -13,7 +12,6 @@ from arq_graph.nodes.confirmation import find_preamble_problem
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.reply_node import OnPartial, ReplyContext, ReplyNode, ReplyNodeSettings, ReplyReview
 from arq_graph.nodes.reply_stream import DeltaWriter, ReplyStream
-from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.nodes.violations import (
     PromptReferences,
     collect_references,
@@ -23,7 +21,6 @@ from arq_graph.nodes.violations import (
     find_violations,
 )
 from arq_graph.reasoning.answer import Complaint
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
 OnUnsatisfied = Literal["send_last", "fallback"]
@@ -59,6 +56,7 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
     """
 
     prompt_name = "message_reviser"
+    make_example_blueprint = staticmethod(lambda _: MessageBlueprint)
 
     def __init__(
         self,
@@ -75,11 +73,6 @@ class MessageReviser(ReplyNode[MessageBlueprint]):
         if agent.composition == "strict":
             raise InputError(f"agent {agent.name!r} is composition='strict': use ReplyChooser")
         self.on_unsatisfied: OnUnsatisfied = require_choice("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-
-    @staticmethod
-    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
-        """Return the blueprint of a worked example, which doesn't depend on tools."""
-        return MessageBlueprint
 
     def make_review(self, context: ReplyContext) -> ReplyReview:
         """Make the review of the candidates for a reply."""

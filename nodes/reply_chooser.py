@@ -20,9 +20,7 @@ from arq_graph.nodes.message_schema import ChosenReply, ReplyChoice
 from arq_graph.nodes.reply_node import OnPartial, ReplyContext, ReplyNode, ReplyNodeSettings, ReplyReview
 from arq_graph.nodes.reply_stream import DeltaWriter
 from arq_graph.nodes.reply_values import FilledReply, ReplyFiller
-from arq_graph.nodes.tool_arguments import ToolSchema
 from arq_graph.reasoning.answer import Complaint
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import ModelLike
 
 _PARAGRAPH = "\n\n"
@@ -47,6 +45,7 @@ class ReplyChooser(ReplyNode[ReplyChoice]):
     """
 
     prompt_name = "reply_chooser"
+    make_example_blueprint = staticmethod(lambda _: ReplyChoice)
 
     def __init__(
         self,
@@ -61,11 +60,6 @@ class ReplyChooser(ReplyNode[ReplyChoice]):
             raise InputError(f"blueprint is {blueprint!r}: it must be ReplyChoice or a subclass of it")
         if agent.composition != "strict":
             raise InputError(f"agent {agent.name!r} isn't composition='strict': use MessageReviser")
-
-    @staticmethod
-    def make_example_blueprint(_: Sequence[ToolSchema]) -> type[ARQ]:
-        """Return the blueprint of a worked example, which doesn't depend on tools."""
-        return ReplyChoice
 
     def make_review(self, context: ReplyContext) -> ReplyReview:
         """Make the review of the candidates for a reply."""

@@ -11,13 +11,13 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 
-from arq_graph.agent.journey_progress import JourneyProgress
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.takeover import Takeover, TakeoverSummary, hand_over
 from arq_graph.agent.tools import get_function
 from arq_graph.errors import describe_first_error, shorten
 from arq_graph.nodes.confirmation import write_agreements
 from arq_graph.nodes.events import HandedOver
+from arq_graph.nodes.journey_run import read_stored_journeys
 from arq_graph.nodes.messages import classify_result
 from arq_graph.nodes.node import Node, Update, get_channel_types
 from arq_graph.nodes.open_question import find_answered_question
@@ -162,8 +162,7 @@ def summarize_for_colleague(agent: Agent, state: StateView) -> TakeoverSummary:
 
 def _describe_journeys(state: StateView) -> Iterator[str]:
     """Yield how far each journey is: `return (active): done order, reason; open refund`."""
-    progress = state.read_record("journeys", JourneyProgress)
-    for journey in progress.journeys if progress else ():
+    for journey in read_stored_journeys(state).values():
         parts: list[str] = []
         for kind in ("done", "open"):
             steps = [step.step for step in journey.steps if step.state == kind]
