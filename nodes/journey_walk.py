@@ -198,17 +198,18 @@ class JourneyWalk:
     def make_matches(self) -> dict[str, GuidelineMatch]:
         """Return the matches of the journeys that code decides, and of the steps that are open or were judged."""
         matches: dict[str, GuidelineMatch] = {}
+        active_before = {match.guideline for match in self.state.current_turn_matches if match.active}
         for run in self.runs.values():
             id = run.journey.id
             is_active = self._active.get(id, False) and run.is_under_way
             if run.journey.condition is None or (is_active and self._is_part_of_open_step(id)):
                 reason = "a step of another journey is open" if id in self._parts else "it has no condition"
                 matches[id] = self._make_match(id, is_active, reason if is_active else f"it is {run.state}")
-            if not run.is_under_way:
-                continue
             for step in run.journey.steps:
                 rule_id = make_rule_id(id, step.id)
-                if (step.journey is None and step.id in run.steps) or rule_id in self.judgements:
+                has_begun = step.journey is None and step.id in run.steps
+                is_current = run.is_under_way and (has_begun or rule_id in self.judgements)
+                if is_current or rule_id in active_before:
                     matches[rule_id] = self._make_step_match(run, step)
         return matches
 
@@ -216,7 +217,7 @@ class JourneyWalk:
         rule_id = make_rule_id(run.journey.id, step.id)
         progress, judgement = run.steps.get(step.id), self.judgements.get(rule_id)
         rationale = (getattr(judgement, "condition_rationale", None) if judgement else None) or ""
-        is_open = run.is_open(step)
+        is_open = run.is_under_way and run.is_open(step)
         if is_open and judgement and judgement.condition_holds == "not_known_yet":
             missing = rationale or "not known yet"
             return self._make_match(rule_id, False, rationale, is_judged=True, missing_information=missing)

@@ -1,9 +1,9 @@
-"""Journeys while the customer changes their mind: what is open again, what runs, and what is left alone."""
+"""Journeys that don't go straight ahead: what is open again, what runs, and what is locked."""
 
 import pytest
 
 from arq_graph import Journey, JourneyStep
-from tests.journeys.returns import Talk, get_order, make_shop, refund
+from tests.journeys.returns import Talk, exchange, get_order, make_shop, refund
 
 WANTS_TO_RETURN = "the customer wants to return an item"
 A301 = {"order_id": "A-301"}
@@ -85,3 +85,20 @@ def test_a_journey_that_is_a_step_is_left_and_returned_to_with_the_one_around_it
         talk.say("Hello!")
         active.append(talk.active)
     assert active == [["name"], [], ["name"]]
+
+
+def test_the_tools_of_a_journey_are_locked_again_once_it_is_done_in_the_same_turn():
+    talk = make_talk(
+        JourneyStep("refund", "refund it", condition="the item is faulty", tools=[refund]),
+        JourneyStep("exchange", "exchange it", condition="it does not fit", tools=[exchange]),
+    )
+    asked: list[int] = []
+
+    def propose(_: object) -> dict[str, str]:
+        asked.append(1)
+        return {"order_id": f"A-30{len(asked)}"}
+
+    talk.call["refund"] = propose
+    talk.say("Refund order A-301.")
+    assert [text for text in talk.results if "refunded" in text] == ["refunded A-301"]
+    assert talk.active == []
