@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from string import Formatter
 
+from arq_graph.errors import suggestion
+
 
 def find_wrong_fields(template: str, fields: Collection[str]) -> str | None:
     """Return what is wrong if a template doesn't have exactly these fields in braces, without formats; else None."""
-    braces = [f"{{{field}}}" for field in fields]
-    problem = f"must hold {' and '.join(braces) or 'no field'}, and nothing else in braces"
+    problem = "must hold nothing in braces"
+    if fields:
+        braces = [f"{{{field}}}" for field in fields]
+        problem = f"must hold {' and '.join(braces)}, and nothing else in braces"
     expected = {(field, "", None) for field in fields}
     try:
         parts = {part[1:] for part in Formatter().parse(template) if part[1] is not None}
     except ValueError:  # a single brace
         return problem
-    return None if parts == expected else problem
+    if parts == expected:
+        return None
+    unknown = sorted(str(name) for name, *_ in parts if name not in fields)
+    if not unknown:
+        return problem
+    name = unknown[0]
+    return f"{problem}, but has {{{name}}}{suggestion(name, fields)}"
 
 
 def fill_fields(template: str, values: Mapping[str, str]) -> str:

@@ -110,8 +110,16 @@ def _is_consequence(detail: Mapping[str, Any]) -> bool:
 
 def _find_place(values: Any, detail: Mapping[str, Any]) -> Place:
     """Return the steps of an error's location that exist in the values; the others are Pydantic's names of types."""
+    place = keep_existing(values, detail.get("ctx", {}).get("place", detail["loc"]))
+    if detail["type"] == "missing":
+        place += (detail["loc"][-1],)
+    return place
+
+
+def keep_existing(values: Any, steps: Sequence[str | int]) -> Place:
+    """Return those steps of a place that exist in the values."""
     place: list[str | int] = []
-    for step in detail.get("ctx", {}).get("place", detail["loc"]):
+    for step in steps:
         if isinstance(values, BaseModel):
             values = values.__dict__
         if isinstance(values, str):
@@ -121,8 +129,6 @@ def _find_place(values: Any, detail: Mapping[str, Any]) -> Place:
         except (KeyError, IndexError, TypeError):
             continue
         place.append(step)
-    if detail["type"] == "missing":
-        place.append(detail["loc"][-1])
     return tuple(place)
 
 
@@ -133,7 +139,8 @@ def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         keys = _list_keys(model, detail["loc"][:-1])
-        return f"has an unknown key `{key}`{suggestion(key, keys)} (its keys: {', '.join(keys)})"
+        problem = f"has an unknown key `{key}`{suggestion(key, keys)} (its keys: {', '.join(keys)})"
+        return f"{format_place(place[:-1])} {problem}".lstrip()
     if detail["type"].startswith("value_"):
         return _describe_value_error(detail["ctx"]["error"], field)
     expected = _describe_expected(detail, model)
@@ -157,7 +164,7 @@ def _describe_value_error(error: object, field: str) -> str:
         message = f"cannot be used: {message}"
     if not field:
         return message
-    separator = ": " if message.startswith(("the ", "there ")) else " "
+    separator = ": " if message.startswith(("agent ", "the ", "there ")) else " "
     return f"{field}{separator}{message}"
 
 
@@ -165,7 +172,8 @@ def _describe_expected(detail: Mapping[str, Any], model: type[BaseModel]) -> str
     error_type = detail["type"]
     kind, _, fault = error_type.partition("_")
     if fault not in ("type", "parsing", "from_float") and error_type not in _EXPECTED:
-        return re.sub(r"^\w+ should ", "must ", detail["msg"])
+        message = re.sub(r"^\w+ should ", "must ", detail["msg"])
+        return re.sub(r" after validation, not \d+$", "", message)
     expected = _EXPECTED.get(error_type) or _EXPECTED.get(kind, kind)
     keys = ", ".join(_list_keys(model, detail["loc"]))
     if keys and kind == "model":

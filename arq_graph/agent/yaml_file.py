@@ -27,7 +27,14 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.agent.regular_file import read_regular_file
-from arq_graph.agent.spec_errors import Place, Problem, format_place, get_line_number, make_spec_error
+from arq_graph.agent.spec_errors import (
+    Place,
+    Problem,
+    format_place,
+    get_line_number,
+    keep_existing,
+    make_spec_error,
+)
 from arq_graph.errors import SpecError, suggestion
 
 M = TypeVar("M", bound=BaseModel)
@@ -95,7 +102,8 @@ def parse_model(
         more_problems: list[tuple[int | None, Place, str]] = []
         more_problems.extend((line, (), message) for line, message in document.problems)
         if find_more is not None:
-            for place, problem in find_more(document):
+            for full_place, problem in find_more(document):
+                place = keep_existing(values, full_place)
                 message = f"{format_place(place)} {problem}"
                 more_problems.append((document.get_line(place), place, message))
         raise make_spec_error(

@@ -136,7 +136,14 @@ def _summarize(graph: MilestoneGraph) -> str:
     if optional_count:
         counts += f" ({optional_count} optional)"
     judged_count = sum(milestone.is_decided_by_judge for milestone in graph.milestones)
-    parts = [counts, f"{judged_count} decided by a judge"]
+    noted_count = sum(
+        milestone.is_decided_by_judge and milestone.step is not None for milestone in graph.milestones
+    )
+    parts = [counts]
+    if noted_count:
+        parts.append(f"{noted_count} decided by the agent's notes, or else by a judge")
+    if judged_count > noted_count or not noted_count:
+        parts.append(f"{judged_count - noted_count} decided by a judge")
     if graph.forbidden:
         parts.append(format_count(len(graph.forbidden), "forbidden event"))
     if graph.generated_by:

@@ -26,7 +26,7 @@ def format_checks(decisions: Iterable[CheckDecision]) -> Iterator[Text]:
 
 def takeover_view(takeover: Takeover) -> Table:
     """Lay out who has the conversation, and what they have to know."""
-    by = takeover.by or "a person"
+    by = "the agent" if takeover.by == "agent" else takeover.by or "a person"
     reason = f" · {takeover.reason}" if takeover.reason else ""
     rows: list[Row] = [("handed", "bold yellow", [safe_text(f"over to a person by {by}{reason}")])]
     summary = takeover.summary or TakeoverSummary()

@@ -87,7 +87,10 @@ def test_the_schema_of_the_file_takes_both_forms(folder: Path) -> None:
         ("manual:broken", r"desk.yaml:5: .*can't be made: broken raised ValueError: no index"),
         ("manual:Document", r"desk.yaml:5: .*is the class Document: give an object of it"),
         ("{retriever: manual:search, max_passages: 0}", r"desk.yaml:5: .*max_passages` must be greater"),
-        ("{retriever: manual:search, k: 3}", r"desk.yaml:5: has an unknown key `k` \(its keys: retriever, "),
+        (
+            "{retriever: manual:search, k: 3}",
+            r"desk.yaml:5: `knowledge\[0\]` has an unknown key `k` \(its keys: ",
+        ),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_reported_with_its_line(folder, entry, message):

@@ -55,9 +55,14 @@ def test_a_file_says_the_same_as_python(tmp_path):
         (
             [Reply("a", "A {x}")],
             "free",
-            r"`replies\[0\].text` must hold no field, and nothing else in braces",
+            r"`replies\[0\].text` must hold nothing in braces, but has \{x\}",
         ),
         ([Reply("a", "A", fields={"x": {"customer": True}})], "free", r"must hold \{x\}"),
+        (
+            [Reply("a", "A {tiket}", fields={"ticket": {"customer": True}})],
+            "free",
+            r"must hold \{ticket\}, and nothing else in braces, but has \{tiket\}; did you mean `ticket`",
+        ),
         (
             [Reply("a", {"en": "{x}", "de": "{y}"}, fields={"x": {"customer": True}})],
             "free",

@@ -99,13 +99,17 @@ def test_an_edited_file_is_another_tool(read: ReadAgent) -> None:
     ("old", "new", "message"),
     [
         ("send_money", "send_mony", "the file has no tool 'send_money'; did you mean `send_mony`"),
-        ("description: Send", "descripton: Send", ":2: has an unknown key `descripton`; did you mean"),
+        (
+            "description: Send",
+            "descripton: Send",
+            ":2: `send_money` has an unknown key `descripton`; did you mean",
+        ),
         ("maximum", "maximun", ":5: `.*amount` has 'maximun', which is not a keyword of JSON Schema"),
         ("maximum: 1000", "maximum: much", ":5: `.*amount` is not a JSON Schema: 'much' is not of type"),
         ("{payee: P2}", "{paye: P2}", r":8: `.*cases\[0\]` names 'paye', which is not an argument"),
         ("£$amount", "£$amout", ":1: `send_money` names 'amout', which is not an argument"),
         ('default: ""', "default: 0", ":6: .*reference.default` .*: 0 is not of type 'string'"),
-        ("    error:", "    eror:", ":9: has an unknown key `eror`"),
+        ("    error:", "    eror:", r":9: `send_money.cases\[0\]` has an unknown key `eror`"),
         (BANK, "send_money: {description: d}", ":1: `send_money` must have either `returns` or `error`"),
     ],
 )

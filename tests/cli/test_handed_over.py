@@ -34,7 +34,7 @@ def test_a_chat_lets_one_type_as_the_colleague_until_it_gives_the_conversation_b
     result = served("chat", agent, "--thread", "t1", stdin=typed, **CHANGES)
     assert result.code == 0, result.err
     assert "Ann will answer you here." in result.out
-    assert "handed over to a person by agent · They want a person." in result.words
+    assert "handed over to a person by the agent · They want a person." in result.words
     assert "asked A person, please" in result.words
     assert "/give-back gives the conversation back" in result.out
     assert "The agent answers again." in result.err
@@ -65,7 +65,7 @@ def test_a_run_stops_at_a_takeover_and_says_how_to_go_on(served, cli, shop, fold
     assert (again.code, again.lines) == (4, [])
     assert "was handed over to a person" in again.words
     explained = cli("explain", "--thread", "t1")
-    assert "handed over to a person by agent" in explained.words
+    assert "handed over to a person by the agent" in explained.words
     assert "is_polite (input) passed" in explained.words
 
 

@@ -120,8 +120,14 @@ def test_steps_that_do_not_fit_together_are_reported_beside_values_that_are_not_
         read(folder, content + more)
     problems = str(caught.value).split("\n")
     assert len(problems) == 2  # neither the guideline that depends on a journey nor the confirmation
-    assert ":10: `journeys[0].steps[1].after[0]` names 'whoo'" in problems[0]
+    assert ":10: `journeys[0].steps[1].after` names 'whoo'" in problems[0]
     assert ":17: `journeys[0].steps[3].requires` must be 'any' or 'all'" in problems[1]
+
+
+def test_one_mistake_is_reported_once(folder):
+    with pytest.raises(SpecError) as caught:
+        read(folder, AGENT.replace("after: who", "after: whoo"))
+    assert str(caught.value).count("whoo") == 1
 
 
 def test_editors_know_the_fields_of_a_journey():
