@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -78,8 +78,17 @@ def _draw_step(step: JourneyStep, state: str | None) -> str:
     return f'{opening}"{label}"{closing}'
 
 
-def list_journeys(journeys: Sequence[JourneyState], agent: Agent) -> Iterator[tuple[str, list[Text]]]:
-    """Yield each journey that has begun, and of one that is active, what is settled and what its open steps do."""
+def list_journeys(
+    journeys: Sequence[JourneyState], agent: Agent, matches: Sequence[GuidelineMatch]
+) -> Iterator[tuple[str, list[Text]]]:
+    """Yield each journey that has begun, and of one that is active, what is settled and what its open steps do.
+
+    Args:
+        journeys: How far each one is.
+        agent: The agent that has them.
+        matches: The turn's matches, which say what a step is held back for.
+    """
+    held_back = {match.guideline for match in matches if match.missing_information}
     actions: dict[str, str | None] = {}
     for spec in agent.journeys:
         actions |= {make_rule_id(spec.id, step.id): step.action or step.journey for step in spec.steps}
@@ -100,7 +109,18 @@ def list_journeys(journeys: Sequence[JourneyState], agent: Agent) -> Iterator[tu
                 settled.append(entry)
         if settled:
             opened.insert(0, Text("  ").join(settled))
+        opened.extend(_list_held_back(agent.journeys, journey.journey, held_back))
         yield journey.journey, opened
+
+
+def _list_held_back(journeys: Sequence[Journey], id: str, held_back: Container[str]) -> Iterator[Text]:
+    mark, style = _MARKS["waiting"]
+    for journey in journeys:
+        for step in journey.steps:
+            if journey.id == id and make_rule_id(id, step.id) in held_back:
+                condition = describe_condition(step.condition)
+                text = f" {step.id}: not known yet whether {condition}"
+                yield join_parts(safe_text(mark, style), safe_text(text, "dim"))
 
 
 def explain_journey(

@@ -95,7 +95,7 @@ def _trace_rows(turn: Turn, agent: Agent) -> Iterator[Row]:
     if dropped:
         yield "dropped", "dim", [name_grid(dropped)]
     if turn.journeys:
-        yield "journeys", "dim", [name_grid(list_journeys(turn.journeys, agent))]
+        yield "journeys", "dim", [name_grid(list_journeys(turn.journeys, agent, turn.guidelines))]
     failed_checks = [decision for decision in turn.checks if not decision.passed]
     if failed_checks:
         yield "checks", "yellow", list(format_checks(failed_checks))

@@ -66,6 +66,11 @@ def test_chat_shows_what_is_settled_and_what_the_open_step_does(repair):
     assert not find_lines(out, "active", "repair")
 
 
+def test_chat_shows_what_a_step_is_held_back_for(repair):
+    out = repair("chat", **{"repair-kit": NOT_KNOWN}).out
+    assert find_lines(out, "○ kit: not known yet whether a tyre is flat")
+
+
 def test_chat_goes_on_after_the_journey_was_deleted(repair, shop):
     repair("chat", "I need a repair, where is B-1?")
     shop.write_text(shop.read_text().partition("journeys:")[0])
