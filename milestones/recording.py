@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
@@ -32,47 +29,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from arq_graph.agent.regular_file import require_regular_file
 from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.milestones.recording_scope import RecordingScope, get_recording_scope
 from arq_graph.milestones.store import convert_file_errors, read_json_lines, write_line
 from arq_graph.models.in_process import InProcessChatModel
 from arq_graph.models.resolve import BoundModel, get_model_name, make_chat_model
 from arq_graph.reasoning.endpoints import METHODS, get_endpoint, read_request
 from arq_graph.reasoning.replies import is_cut_off
-
-
-class _RecordingScope:
-    """A conversation to which requests belong, and the number of equal ones so far."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.attempt = uuid4().hex[:8]
-        self._counts: Counter[tuple[Path, str]] = Counter()
-        self._lock = threading.Lock()
-
-    def count_request(self, file: Path, digest: str) -> int:
-        """Return the number of equal requests before this one, and count it."""
-        with self._lock:
-            self._counts[file, digest] += 1
-            return self._counts[file, digest] - 1
-
-
-_scope: ContextVar[_RecordingScope | None] = ContextVar("arq_graph_recording_scope", default=None)
-
-
-def join_names(*names: str) -> str:
-    """Return the names of a suite, a scenario and so on as one, which no other names have: a `/` in them is doubled."""
-    return " / ".join(name.replace("/", "//") for name in names)
-
-
-@contextmanager
-def recording_scope(*names: str) -> Iterator[None]:
-    """Record and replay the requests inside the block under these names, after those of the blocks around it."""
-    outer = _scope.get()
-    name = join_names(*names)
-    token = _scope.set(_RecordingScope(f"{outer.name} / {name}" if outer else name))
-    try:
-        yield
-    finally:
-        _scope.reset(token)
 
 
 class _Request(BaseModel):
@@ -116,7 +78,7 @@ class _RecordedModel(InProcessChatModel):
     file: Path
     model_name: str = ""
 
-    _default_scope: _RecordingScope = PrivateAttr(default_factory=lambda: _RecordingScope(""))
+    _default_scope: RecordingScope = PrivateAttr(default_factory=lambda: RecordingScope(""))
 
     @property
     def _llm_type(self) -> str:
@@ -127,7 +89,7 @@ class _RecordedModel(InProcessChatModel):
     ) -> _Request:
         metadata = run_manager.metadata if run_manager else {}
         method, digest = _digest_request(messages, arguments, is_reasoner="arq_blueprint" in metadata)
-        scope = _scope.get() or self._default_scope
+        scope = get_recording_scope() or self._default_scope
         return _Request(
             conversation=scope.name,
             attempt=scope.attempt,

@@ -26,12 +26,8 @@ from arq_graph.experiments.experiment import (
 from arq_graph.milestones.evaluation.arms import Arm
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.event_loop import run_in_loop
-from arq_graph.milestones.recording import (
-    RecordingChatModel,
-    ReplayChatModel,
-    join_names,
-    read_recording,
-)
+from arq_graph.milestones.recording import RecordingChatModel, ReplayChatModel, read_recording
+from arq_graph.milestones.recording_scope import join_names
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 

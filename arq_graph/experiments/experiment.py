@@ -20,7 +20,7 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.evaluate import aevaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlannedConversation, Suite
-from arq_graph.milestones.recording import recording_scope
+from arq_graph.milestones.recording_scope import recording_scope
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.table_format import Table, format_number, make_table

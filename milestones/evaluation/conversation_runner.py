@@ -23,7 +23,7 @@ from arq_graph.milestones.evaluation.results import ConversationResult, build_tr
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import PlanKey, PlannedConversation
 from arq_graph.milestones.judge import Judge
-from arq_graph.milestones.recording import recording_scope
+from arq_graph.milestones.recording_scope import recording_scope
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,

@@ -15,7 +15,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import describe_error, require_count
 from arq_graph.milestones.concurrency import run_concurrently
 from arq_graph.milestones.event_loop import make_sync
-from arq_graph.milestones.recording import recording_scope
+from arq_graph.milestones.recording_scope import recording_scope
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
