@@ -102,11 +102,9 @@ class JourneyFacts:
         if self._is_first_pass and stored and stored.reason:
             return None
         rule_id = make_rule_id(run.journey.id, step.id)
-        names = {tool.name for tool in step.tools}
-        granted: set[str] = set()
-        for verdict in select_verdicts(self._verdicts, "run"):
-            if rule_id in verdict.granted_by and verdict.tool in names:
-                granted.add(verdict.tool)
+        runs = select_verdicts(self._verdicts, "run")
+        granted = {verdict.tool for verdict in runs if rule_id in verdict.granted_by}
+        granted &= {tool.name for tool in step.tools}
         used = {progress.source for progress in run.steps.values()}
         for line in self._results_to_count[::-1]:
             is_granted = line.call is not None and line.call["name"] in granted

@@ -95,13 +95,8 @@ class KnowledgeRetriever(Node):
                 failures.append(self._report_failure(knowledge, error))
             else:
                 selection.add(documents[: knowledge.max_passages], knowledge.max_tokens)
-        passages = selection.passages
-        event = PassagesFound(
-            query=query,
-            passages=tuple(passages),
-            left_out=selection.left_out_count,
-            failures=tuple(failures),
-        )
+        passages, left_out = tuple(selection.passages), selection.left_out_count
+        event = PassagesFound(query=query, passages=passages, left_out=left_out, failures=tuple(failures))
         state.emit(event)
         return {"passages": state.build_channel_value("passages", passages)}
 
@@ -148,22 +143,18 @@ class _Selection:
             words = " ".join(text.split())
             if not words or words in self._texts:
                 continue
-            full_length = len(text)
-            if full_length > room and not is_first:
+            if len(text) > room and not is_first:
                 self.left_out_count += 1
                 continue
             self._texts.add(words)
             is_first = False
+            fields: dict[str, Any] = _read_labels(document)
+            if len(text) > room:
+                fields["shortened_from_characters"] = len(text)
             text = text[:room]
             room -= len(text)
-            passage = Passage(
-                turn=self._turn_id,
-                id=make_id("S", len(self.passages) + 1),
-                text=text,
-                shortened_from_characters=full_length if len(text) < full_length else None,
-                **_read_labels(document),
-            )
-            self.passages.append(passage)
+            id = make_id("S", len(self.passages) + 1)
+            self.passages.append(Passage(turn=self._turn_id, id=id, text=text, **fields))
 
 
 def _read_documents(result: Any) -> list[Document]:

@@ -132,11 +132,11 @@ class _ChoiceReview(ReplyReview):
 
     def _list_passages(self, filled_replies: Sequence[FilledReply]) -> tuple[str, ...]:
         """Return the ids of the passages that the replies cite."""
-        sources: dict[str, None] = {}  # in order, each once
+        sources: set[str] = set()
         for filled in filled_replies:
-            sources |= dict.fromkeys(value.source for value in filled.used.values.values())
+            sources.update(value.source for value in filled.used.values.values())
         passage_ids = [passage["id"] for passage in self.context.sections["knowledge"]]
-        return tuple(source for source in sources if source in passage_ids)
+        return tuple(id for id in passage_ids if id in sources)
 
     def _fill(self, answer: ReplyChoice) -> list[FilledReply]:
         return [self._filler.fill(choice, answer.language) for choice in answer.replies]

@@ -147,12 +147,10 @@ class ReplyNode(AgentNode[B], ABC):
         super().__init__(model, agent, blueprint, **settings)
         self.extra_revisions = require_count("extra_revisions", extra_revisions, minimum=0)
         self.is_streaming = stream
-        self.head = self.render_head(replies=self._describe_replies())
-
-    def _describe_replies(self) -> list[dict[str, Any]]:
-        if self.agent.composition == "free":
-            return []
-        return [reply.model_dump(exclude_defaults=True) for reply in self.agent.replies]
+        replies = () if agent.composition == "free" else agent.replies
+        self.head = self.render_head(
+            replies=[reply.model_dump(exclude_defaults=True) for reply in replies]
+        )
 
     @abstractmethod
     def make_review(self, context: ReplyContext) -> ReplyReview:
@@ -211,17 +209,14 @@ class ReplyNode(AgentNode[B], ABC):
         results = state.conversation.current_turn_results
         # The descriptions of tools that ran or may run this turn may say what they cost, and if they can be undone.
         names = set(get_granted_tools(self.agent, state))
-        for line in results:
-            if line.call:
-                names.add(line.call["name"])
-        tool_descriptions: list[dict[str, Any]] = []
-        for name, tool in self.agent.toolbox.items():
-            if name in names:
-                tool_descriptions.append({"name": name, "description": tool.description})
+        names.update(line.call["name"] for line in results if line.call)
+        tools = [tool for name, tool in self.agent.toolbox.items() if name in names]
         sections = self.describe_turn(state, {}, {"staged": list_ids(results)})
         sections["active_guidelines"] = active_guidelines
         sections["set_aside"] = list(self._describe_overridden(state))
-        sections["tool_descriptions"] = tool_descriptions
+        sections["tool_descriptions"] = [
+            {"name": tool.name, "description": tool.description} for tool in tools
+        ]
         sections["insights"] = insights
         return sections
 

@@ -121,27 +121,20 @@ def find_wrong_replies(
     """Yield what is wrong with the replies of an agent whose tools and variables have these names."""
     last_resorts = [index for index, reply in enumerate(replies) if reply.otherwise]
     if composition == "strict" and not last_resorts:
-        yield (
-            ("composition",),
-            "is strict, which needs a reply with `otherwise: true`, for when no other fits",
-        )
+        yield ("composition",), "is strict, which needs a reply with `otherwise: true`, for when no other fits"
     if composition == "prefer" and not replies:
         yield ("composition",), "is prefer, but there are no `replies`; write some, or leave it out"
     for index in last_resorts[1:]:
-        yield (
-            ("replies", index, "otherwise"),
-            "is true for a second reply; only one is sent when no other fits",
-        )
+        problem = "is true for a second reply; only one is sent when no other fits"
+        yield ("replies", index, "otherwise"), problem
     for index, reply in enumerate(replies):
         if reply.otherwise and reply.fields:
-            yield (
-                ("replies", index, "fields"),
-                "must be empty, because the `otherwise` reply is sent as it is",
-            )
+            problem = "must be empty, because the `otherwise` reply is sent as it is"
+            yield ("replies", index, "fields"), problem
         for language, text in reply.texts.items():
-            if problem := find_wrong_fields(text, reply.fields):
+            if wrong_field := find_wrong_fields(text, reply.fields):
                 place: Place = ("replies", index, "text", language)
-                yield place if language else place[:3], problem
+                yield place if language else place[:3], wrong_field
         for name, field in reply.fields.items():
             place = ("replies", index, "fields", name)
             yield from _find_wrong_source(place, field, tools, variables)
