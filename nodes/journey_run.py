@@ -67,9 +67,9 @@ class JourneyRun:
 
     def is_done_by_telling(self, id: str) -> bool:
         """Return True if a step is open, and done once a reply follows it."""
-        step, progress = self.journey.by_id[id], self.steps[id]
+        step = self.journey.by_id[id]
         is_done_otherwise = bool(step.tools) or step.done_when is not None
-        return progress.state == "open" and progress.asks is False and not is_done_otherwise
+        return self.is_taken(id) and self.steps[id].asks is False and not is_done_otherwise
 
     def is_open(self, step: JourneyStep) -> bool:
         """Return True if a step is to be taken, or judged again, now: what has to come before it is done or skipped.
@@ -109,13 +109,12 @@ class JourneyRun:
         return all(self.is_resolved(step.id) for step in self.journey.steps)
 
     def open_step(self, id: str, told_before: int) -> None:
-        """Note that a step is open."""
-        if id not in self.steps:
-            self.steps[id] = StepProgress(step=id, state="open", told_before=told_before)
-        elif not self.is_taken(id):
-            was_skipped = self.steps[id].state == "skipped"
-            reason = "" if was_skipped else self.steps[id].reason
-            self.update(id, state="open", reason=reason, told_before=told_before, source=None)
+        """Note that a step is open, if it wasn't."""
+        if self.is_taken(id):
+            return
+        progress = self.steps.setdefault(id, StepProgress(step=id, state="waiting"))
+        reason = "" if progress.state == "skipped" else progress.reason
+        self.update(id, state="open", reason=reason, told_before=told_before, source=None)
 
     def skip(self, step: JourneyStep) -> bool:
         """Skip a step whose condition doesn't hold, unless one before it may still open it; True if that is new."""

@@ -170,7 +170,7 @@ class JourneyWalk:
         return False
 
     def _resolve(self, run: JourneyRun, step: JourneyStep) -> Generator[DeferredCall, Any, bool]:
-        """Settle an open step if it is done or skipped; return True if that is new."""
+        """Note that an open step is done or skipped, if it is; return True if that is new."""
         rule_id = make_rule_id(run.journey.id, step.id)
         judgement = self.judgements.get(rule_id)
         line = self.facts.find_call(run, step) if run.is_taken(step.id) else None
@@ -189,11 +189,10 @@ class JourneyWalk:
             return is_done and run.resolve(step.id, "done", f"the journey {step.journey} is done")
         if judgement is not None:
             run.update(step.id, asks=judgement.asks_for_something)
-        progress = run.steps[step.id]
-        completion = yield from self.facts.find_completion(step, rule_id, progress, judgement)
+        completion = yield from self.facts.find_completion(step, rule_id, run.steps[step.id], judgement)
         if completion is None:
             return False
-        return run.resolve(step.id, "done", completion.reason, source=completion.source or progress.source)
+        return run.resolve(step.id, "done", completion.reason, source=completion.source)
 
     def make_matches(self) -> dict[str, GuidelineMatch]:
         """Return the matches of the journeys that code decides, and of the steps that are open or were judged."""

@@ -148,9 +148,7 @@ class ReplyNode(AgentNode[B], ABC):
         self.extra_revisions = require_count("extra_revisions", extra_revisions, minimum=0)
         self.is_streaming = stream
         replies = () if agent.composition == "free" else agent.replies
-        self.head = self.render_head(
-            replies=[reply.model_dump(exclude_defaults=True) for reply in replies]
-        )
+        self.head = self.render_head(replies=[reply.model_dump(exclude_defaults=True) for reply in replies])
 
     @abstractmethod
     def make_review(self, context: ReplyContext) -> ReplyReview:

@@ -56,15 +56,10 @@ def _start(
 ) -> TimedCall[Any] | Exception:
     function, seconds = call
     try:
-        return threads.start(
-            partial(_call, function, text, config), pause=0, seconds=seconds, on_end=_do_nothing
-        )
+        call_function = partial(_call, function, text, config)
+        return threads.start(call_function, pause=0, seconds=seconds, on_end=lambda: None)
     except TimeoutError as error:  # too many earlier calls haven't ended
         return error
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _wait(threads: DeadlineThreads, call: TimedCall[Any] | Exception) -> Any:

@@ -121,7 +121,10 @@ def find_wrong_replies(
     """Yield what is wrong with the replies of an agent whose tools and variables have these names."""
     last_resorts = [index for index, reply in enumerate(replies) if reply.otherwise]
     if composition == "strict" and not last_resorts:
-        yield ("composition",), "is strict, which needs a reply with `otherwise: true`, for when no other fits"
+        yield (
+            ("composition",),
+            "is strict, which needs a reply with `otherwise: true`, for when no other fits",
+        )
     if composition == "prefer" and not replies:
         yield ("composition",), "is prefer, but there are no `replies`; write some, or leave it out"
     for index in last_resorts[1:]:
