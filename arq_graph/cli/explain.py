@@ -34,6 +34,7 @@ from arq_graph.cli.turn_view import (
     format_passages,
     format_plan,
     format_tool_run,
+    format_violation,
     guideline_text,
     progress_line,
     reply_view,
@@ -207,7 +208,7 @@ def _decision_reason(decision: ToolVerdict) -> Text:
 def _revision_entry(revision: Revision, number: int) -> RenderableType:
     lines = [message_text(revision.content, LIMIT)]
     for violation in revision.violations:
-        lines.append(safe_text(violation, "yellow"))
+        lines.append(format_violation(violation))
     for used in revision.replies:
         sources = [f"{name} from {field.source}" for name, field in used.values.items()]
         lines.append(safe_text(" · ".join([f"reply {used.reply}", *sources]), "dim", LIMIT))

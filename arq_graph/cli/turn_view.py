@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -33,6 +34,11 @@ _SHORT = 110
 _MOVE_LABELS = {"think": "thought", "speak": "said", "act": "called"}
 
 
+def format_violation(violation: str) -> Text:
+    """Lay out what is wrong with a candidate, without the blueprint's name and the candidate's number."""
+    return safe_text(re.sub(r"^\w+\.(revisions\[-?\d+\]\.)?", "", violation), "yellow")
+
+
 def customer_view(text: str) -> Table:
     """Lay out the customer's message."""
     return label_grid([("Customer", "bold green", [message_text(text)])])
@@ -43,7 +49,7 @@ def reply_view(turn: Turn) -> Table:
     rows: list[Row] = [("Agent", "bold cyan", [message_text(turn.reply or "")])]
     if turn.sent_revision is not None:
         for violation in turn.sent_revision.violations:
-            rows.append(("but", "yellow", [safe_text(violation, "yellow")]))
+            rows.append(("but", "yellow", [format_violation(violation)]))
     return label_grid(rows)
 
 

@@ -25,6 +25,17 @@ def test_it_shows_every_guideline_tool_decision_and_revision_as_it_was(served, c
     assert "Followed: look-up, polite" in result.out
 
 
+def test_what_is_wrong_with_a_reply_is_told_without_the_names_of_classes(cli, folder):
+    file = folder / "hello.yaml"
+    file.write_text(
+        "name: Desk\nprofile: p\nguidelines: [{condition: they say hello, action: 'say \"Hello there.\"'}]\n"
+    )
+    cli("run", file, "-c", "-", "--model", "offline", stdin="Hello\nHello\nHello")
+    words = cli("explain").words
+    assert "but content: an earlier message says exactly this" in words
+    assert "1 Hello there. content: an earlier message" in words
+
+
 def test_programs_get_one_json_object(served, cli, shop):
     served("run", shop, "-c", "-", "--thread", "t1", stdin="Where is B-1?")
     (record,) = cli("explain", "--json").lines
