@@ -79,7 +79,7 @@ class JourneyRun:
         """
         if self.is_done(step.id):
             return False
-        if self.is_resolved(step.id) and any(map(self.is_done, self.journey.following[step.id])):
+        if self.is_resolved(step.id) and any(map(self.is_done, self.journey.find_later_steps(step.id))):
             return False
         for id, progress in self.steps.items():
             is_call_changed = progress.state == "open" and progress.arguments is not None
@@ -127,7 +127,7 @@ class JourneyRun:
     ) -> bool:
         """Note that a step is done, skipped or waits, and why; return True if it wasn't so before.
 
-        Once a step is done, those before it that it didn't need are skipped.
+        Once a step is done, those before it that it didn't need are skipped, and those that only lead to these.
         """
         if id in self.steps and self.steps[id].state == state:
             return False
@@ -135,10 +135,10 @@ class JourneyRun:
         fields["was_done"] = state == "done" or progress.was_done
         self.steps[id] = progress.model_copy(update={"state": state, "reason": reason, **fields})
         for earlier_id in self.journey.by_id[id].after:
-            if state == "done" and not self.is_resolved(earlier_id):
-                self.resolve(
-                    earlier_id, "skipped", f"{make_rule_id(self.journey.id, id)} was done without it"
-                )
+            leads_to_nothing = all(map(self.is_resolved, self.journey.following[earlier_id]))
+            if not self.is_resolved(earlier_id) and (state == "done" or leads_to_nothing):
+                outcome = "was done without it" if state == "done" else "no longer needs it"
+                self.resolve(earlier_id, "skipped", f"{make_rule_id(self.journey.id, id)} {outcome}")
         return True
 
     def do_by_call(self, id: str, arguments: Mapping[str, Any], source: str, reason: str) -> None:

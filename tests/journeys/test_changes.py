@@ -102,3 +102,21 @@ def test_the_tools_of_a_journey_are_locked_again_once_it_is_done_in_the_same_tur
     talk.say("Refund order A-301.")
     assert [text for text in talk.results if "refunded" in text] == ["refunded A-301"]
     assert talk.active == []
+
+
+def test_a_way_that_was_not_needed_is_left_from_its_beginning():
+    talk = make_talk(
+        JourneyStep("phone", "ask for the phone number"),
+        JourneyStep("mail", "ask for the mail address"),
+        JourneyStep("call", "look the number up", after="phone", tools=[get_order]),
+        JourneyStep("write", "look the address up", after="mail", tools=[exchange]),
+        JourneyStep("reason", "ask what is wrong", after=["call", "write"]),
+        JourneyStep("close", "ask for a rating", after="reason"),
+    )
+    talk.call["get_order"] = A301
+    talk.steps["return-phone"] = talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
+    talk.steps["return-mail"] = talk.steps["return-close"] = ASKS
+    talk.say("My number is 0301, and the lamp is broken.")
+    assert talk.active == ["close"]
+    talk.say("Hm.")
+    assert talk.active == ["close"]
