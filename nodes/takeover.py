@@ -101,7 +101,19 @@ class TakeoverRecorder(Node):
         update: Update = {}
         if takeover is not None and takeover.summary is None:
             update = write_takeover(self.agent, state, takeover)
+        _warn_of_unmarked_message(state)
         return update | _close_question(state)
+
+
+def _warn_of_unmarked_message(state: StateView) -> None:
+    """Warn if the last message before the customer's has neither an agent's name nor a colleague's mark."""
+    earlier_lines = [line for line in state.conversation.lines[:-1] if line.speaker != "tool"]
+    if earlier_lines and earlier_lines[-1].speaker == "agent" and not earlier_lines[-1].message.name:
+        warnings.warn(
+            f"agent {state.agent_name!r} takes {shorten(earlier_lines[-1].text, 60)!r} for its own words, though a "
+            "person has the conversation: write a person's messages with colleague_message(text, name)",
+            stacklevel=2,
+        )
 
 
 def is_hand_over(agent: Agent, tool: str) -> bool:
