@@ -125,7 +125,7 @@ def test_an_empty_or_doubtful_choice_or_none_is_replaced_too(answer):
 def test_a_model_that_gives_no_valid_answer_is_replaced_and_one_out_of_reach_is_an_error():
     assert get_text({"replies": "FREE TEXT"}, max_attempts=1) == OTHERWISE
     with pytest.raises(errors.ModelUnavailableError):
-        get_text(ConnectionError("gone"))
+        get_text(ConnectionError("gone"), timeout=0.05)
 
 
 ACCOUNTS = """{"bank": {"name": "HB"}, "accounts": [
