@@ -57,6 +57,8 @@ class JourneyWalk:
         for journey in agent.journeys:
             self._parts.update(step.journey for step in journey.steps)
         self._active: dict[str, bool] = {}
+        # More than any journeys take: each of their steps may wait, open and be resolved, a few times at most.
+        self._max_rounds = 10 + 4 * sum(len(journey.steps) for journey in agent.journeys)
 
     def list_steps_to_judge(self) -> list[tuple[Journey, JourneyStep]]:
         """Return the open steps without a judgement that need one, and those that may open once these are resolved."""
@@ -135,8 +137,7 @@ class JourneyWalk:
 
         `is_condition_met` says for each journey with a condition of its own if it holds.
         """
-        has_changed = True
-        while has_changed:  # each time, the state of a journey or a step has changed
+        for _ in range(self._max_rounds):  # each time, the state of a journey or a step has changed
             has_changed = False
             for run in self.runs.values():
                 has_changed = self._update_state(run, is_condition_met) or has_changed
@@ -147,6 +148,8 @@ class JourneyWalk:
                 if run.is_finished:
                     run.state = "done"
                     has_changed = True
+            if not has_changed:
+                break
 
     def _update_state(self, run: JourneyRun, is_condition_met: Mapping[str, bool]) -> bool:
         """Begin a journey, leave it, or return to it; return True if its state is another one now."""
