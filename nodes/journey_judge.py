@@ -130,9 +130,9 @@ def _find_complaints(
 ) -> list[Complaint]:
     """Return complaints if an answer doesn't judge what it was asked about, or cites what there isn't."""
     complaints: list[Complaint] = []
-    judged = [entry.step for entry in answer.steps]
+    judged_ids = [entry.step for entry in answer.steps]
     for id in scope["judge"]:
-        if id not in judged:
+        if id not in judged_ids:
             complaints.append(Complaint("JourneyBlueprint", "steps", f"{id} is in `judge`, so judge it"))
     cited = {f"changed[{number}]": change.answered_by for number, change in enumerate(answer.changed)}
     for number, entry in enumerate(answer.steps):
@@ -144,7 +144,7 @@ def _find_complaints(
             complaints.append(Complaint("JourneyBlueprint", f"{place}.answered_by", problem))
     changed = [change.step for change in answer.changed]
     for query, section, ids in (
-        ("steps", "judge", judged),
+        ("steps", "judge", judged_ids),
         ("changed", "done", changed),
         ("given_up", "give_up", answer.given_up),
         ("begun_anew", "ended", answer.begun_anew),

@@ -10,6 +10,15 @@ A301 = {"order_id": "A-301"}
 ASKS = {"asks_for_something": True}
 
 
+def make_faulty_lamp_talk() -> Talk:
+    """Return a talk in which the first message says which order it is, and that the item is faulty."""
+    talk = Talk()
+    talk.call["get_order"] = A301
+    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
+    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    return talk
+
+
 def test_a_journey_begins_with_its_first_step_and_goes_on_in_the_same_turn_once_its_tool_has_run():
     talk = Talk()
     talk.steps["return-reason"] = ASKS
@@ -42,10 +51,7 @@ def test_a_step_that_asks_is_done_when_its_answer_is_known_and_not_when_it_was_a
 
 
 def test_two_answers_in_one_message_settle_two_steps():
-    talk = Talk()
-    talk.call["get_order"] = A301
-    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
-    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    talk = make_faulty_lamp_talk()
     talk.call["refund"] = A301
     talk.say("Order A-301 is broken, I want to return it.")
     assert talk.results == ["A-301 has a lamp", "refunded A-301"]
@@ -53,10 +59,7 @@ def test_two_answers_in_one_message_settle_two_steps():
 
 
 def test_the_last_step_ends_the_journey_once_a_reply_has_told_it():
-    talk = Talk()
-    talk.call["get_order"] = A301
-    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
-    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    talk = make_faulty_lamp_talk()
     talk.call["refund"] = A301
     talk.say("Order A-301 is broken, I want to return it.")
     talk.say("Thanks.")
@@ -79,10 +82,7 @@ def test_another_topic_leaves_the_journey_where_it_is():
 
 
 def test_a_changed_value_opens_the_later_steps_again_once_the_tool_ran_with_it():
-    talk = Talk()
-    talk.call["get_order"] = A301
-    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
-    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    talk = make_faulty_lamp_talk()
     talk.say("Order A-301 is broken, I want to return it.")
     assert talk.active == ["refund"]
     talk.steps["return-reason"] = ASKS
@@ -107,10 +107,7 @@ def test_a_call_that_did_a_step_is_not_repeated_when_the_step_is_open_again():
 
 
 def test_a_changed_answer_opens_what_depends_on_it():
-    talk = Talk()
-    talk.call["get_order"] = A301
-    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
-    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    talk = make_faulty_lamp_talk()
     talk.say("Order A-301 is broken, I want to return it.")
     talk.steps["return-exchange"] = {}
     talk.steps["return-refund"] = {"condition_holds": "no"}
@@ -135,10 +132,7 @@ def test_a_journey_that_was_given_up_goes_on_where_it_was_when_the_customer_come
 
 
 def test_a_journey_that_is_done_begins_again_from_the_start():
-    talk = Talk()
-    talk.call["get_order"] = A301
-    talk.steps["return-reason"] = ASKS | {"answered_by": "M1"}
-    talk.steps["return-exchange"] = {"condition_holds": "no"}
+    talk = make_faulty_lamp_talk()
     talk.call["refund"] = A301
     talk.say("Order A-301 is broken, I want to return it.")
     talk.say("Thanks.")

@@ -27,37 +27,30 @@ def list_steps(state: dict[str, Any], agent: str = "Shop") -> dict[str, str]:
     return {step["step"]: step["state"] for step in journey["steps"]}
 
 
-def test_a_graph_that_only_has_messages_takes_its_customer_through_a_journey():
+def wire_shop(state_schema: Any, *, after_tools: str) -> Any:
+    """Return a graph of the public nodes; after the tools, it goes on with this node."""
     shop = make_shop()
     model = brain({"return": 9}, {"get_order": A301}, steps={"return-reason": ASKS})
-    graph = StateGraph(MessagesState)
-    graph.add_node("match", GuidelineMatcher(model, shop))
-    graph.add_node("act", ToolCaller(model, shop))
-    graph.add_node("tools", guarded_tools(shop))
-    graph.add_node("message", MessageReviser(model, shop))
-    graph.add_edge(START, "match")
-    graph.add_edge("match", "act")
-    graph.add_conditional_edges("act", route_calls(shop))
-    graph.add_edge("tools", "match")
-    graph.add_edge("message", END)
-    app = graph.compile(checkpointer=InMemorySaver())
-    send(app, "I want to return order A-301.")
-    journeys = app.get_state(THREAD).values["journeys"]
-    assert list_steps({"journeys": journeys}) == {"order": "done", "reason": "open"}
-
-
-def test_a_call_counts_in_the_next_turn_if_nothing_was_matched_after_it():
-    shop = make_shop()
-    model = brain({"return": 9}, {"get_order": A301}, steps={"return-reason": ASKS})
-    graph = StateGraph(AgentState)
+    graph = StateGraph(state_schema)
     graph.add_node("match", GuidelineMatcher(model, shop))
     graph.add_node("act", ToolCaller(model, shop))
     graph.add_node("tools", guarded_tools(shop))
     graph.add_node("message", MessageReviser(model, shop))
     graph.add_edge(START, "match").add_edge("match", "act")
     graph.add_conditional_edges("act", route_calls(shop))
-    graph.add_edge("tools", "act").add_edge("message", END)
-    app = graph.compile(checkpointer=InMemorySaver())
+    graph.add_edge("tools", after_tools).add_edge("message", END)
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def test_a_graph_that_only_has_messages_takes_its_customer_through_a_journey():
+    app = wire_shop(MessagesState, after_tools="match")
+    send(app, "I want to return order A-301.")
+    journeys = app.get_state(THREAD).values["journeys"]
+    assert list_steps({"journeys": journeys}) == {"order": "done", "reason": "open"}
+
+
+def test_a_call_counts_in_the_next_turn_if_nothing_was_matched_after_it():
+    app = wire_shop(AgentState, after_tools="act")
     assert list_steps(send(app, "I want to return order A-301.")) == {"order": "open"}
     assert list_steps(send(app, "Well?")) == {"order": "done", "reason": "open"}
 
