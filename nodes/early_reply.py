@@ -107,7 +107,7 @@ def check_reply(
     if failed is None:
         return update, None
     early = _stop_turn(agent, state, _make_stop(failed))
-    (message,) = early.pop(state.messages_key)
+    message = early.pop(state.messages_key)[-1]  # unanswered calls are not the concern of a reply
     return update | early, message
 
 

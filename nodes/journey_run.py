@@ -108,13 +108,14 @@ class JourneyRun:
                 return True
         return all(self.is_resolved(step.id) for step in self.journey.steps)
 
-    def open_step(self, id: str, told_before: int) -> None:
-        """Note that a step is open, if it wasn't."""
+    def open_step(self, id: str, told_before: int) -> bool:
+        """Note that a step is open; return True if it wasn't."""
         if self.is_taken(id):
-            return
+            return False
         progress = self.steps.setdefault(id, StepProgress(step=id, state="waiting"))
         reason = "" if progress.state == "skipped" else progress.reason
         self.update(id, state="open", reason=reason, told_before=told_before, source=None)
+        return True
 
     def skip(self, step: JourneyStep) -> bool:
         """Skip a step whose condition doesn't hold, unless one before it may still open it; True if that is new."""

@@ -21,7 +21,7 @@ from arq_graph.nodes.judgements import MAX_SCORE, MIN_SCORE, make_plain_match
 from arq_graph.nodes.state_view import StateView
 
 MAX_JUDGED = 6
-"""How many steps one question is about at most: the open ones, and those that may open once these are answered."""
+"""The most steps per question: the open ones, and those that may open once these are answered."""
 
 _LOOKAHEAD = 2
 
@@ -35,7 +35,7 @@ they may have given up, or may begin anew.
 
 
 class JourneyWalk:
-    """How far the customer is in each journey, while a matching pass finds it out.
+    """Tracks how far the customer is in each journey during a matching pass.
 
     Args:
         agent: The specification.
@@ -91,7 +91,7 @@ class JourneyWalk:
         return not is_judged and _may_be_resolved_by_judgement(step)
 
     def list_ended(self) -> list[JourneyRun]:
-        """Return the journeys that had ended before this pass, but that the customer is in."""
+        """Return the journeys that had ended before this pass, but whose condition holds again."""
         return [
             run
             for id, run in self.runs.items()
@@ -99,7 +99,7 @@ class JourneyWalk:
         ]
 
     def read_answer(self, answer: JourneyBlueprint, scope: QuestionScope) -> None:
-        """Take over a model's answer; what wasn't asked about is left out."""
+        """Apply a model's answer, without anything that wasn't asked about."""
         for entry in answer.steps:
             if entry.step in scope["judge"]:
                 self.judgements[entry.step] = entry.judgement
@@ -107,7 +107,7 @@ class JourneyWalk:
             if id in answer.given_up:
                 self.runs[id].state = "given_up"
         for id in scope["ended"]:
-            self._ended_before.remove(id)  # asked about once
+            self._ended_before.discard(id)  # asked about once
             if id in answer.begun_anew:
                 self.runs[id].begin(self.state.turn_id)
         answers = {
@@ -120,7 +120,7 @@ class JourneyWalk:
                     self._change_step(run, step, answers[rule_id])
 
     def _change_step(self, run: JourneyRun, step: JourneyStep, answered_by: str | None) -> None:
-        """Have a step that is done follow a change that the customer made."""
+        """Update or reopen a step that is done after the customer has changed their answer."""
         rule_id = make_rule_id(run.journey.id, step.id)
         reason = f"the customer changed {rule_id}"
         line = self.facts.find_line(answered_by)
@@ -129,7 +129,7 @@ class JourneyWalk:
         else:
             told_before = self.facts.count_replies(rule_id)
             run.update(step.id, state="open", reason=reason, source=None, told_before=told_before)
-        if not step.is_done_by_call:  # the steps after a call wait for its new result, which may be the same
+        if not step.is_done_by_call:  # after a call, only another result reopens them
             run.reopen_later_steps(step.id, reason)
 
     def advance(self, is_condition_met: Mapping[str, bool]) -> Generator[DeferredCall, Any, None]:
@@ -152,7 +152,7 @@ class JourneyWalk:
                 break
 
     def _update_state(self, run: JourneyRun, is_condition_met: Mapping[str, bool]) -> bool:
-        """Begin a journey, leave it, or return to it; return True if its state is another one now."""
+        """Begin a journey, leave it, or return to it; return True if its state has changed."""
         id = run.journey.id
         is_always_active = run.journey.condition is None and id not in self._parts
         is_active = is_always_active or is_condition_met.get(id, False) or self._is_part_of_open_step(id)
@@ -173,7 +173,7 @@ class JourneyWalk:
         return False
 
     def _resolve(self, run: JourneyRun, step: JourneyStep) -> Generator[DeferredCall, Any, bool]:
-        """Note that an open step is done or skipped, if it is; return True if that is new."""
+        """Open, complete or skip a step if it can be; return True if another journey or step may follow from it."""
         rule_id = make_rule_id(run.journey.id, step.id)
         judgement = self.judgements.get(rule_id)
         line = self.facts.find_call(run, step) if run.is_taken(step.id) else None
@@ -183,13 +183,13 @@ class JourneyWalk:
         holds = yield from self.facts.find_condition(step, rule_id, judgement)
         if holds == "no":
             return run.skip(step)
-        if holds == "yes":
-            run.open_step(step.id, self.facts.count_replies(rule_id))
+        has_opened = holds == "yes" and run.open_step(step.id, self.facts.count_replies(rule_id))
         if not run.is_taken(step.id):
             return False
         if step.journey is not None:
-            is_done = self.runs[step.journey].state == "done"
-            return is_done and run.resolve(step.id, "done", f"the journey {step.journey} is done")
+            if self.runs[step.journey].state == "done":
+                return run.resolve(step.id, "done", f"the journey {step.journey} is done")
+            return has_opened  # the journey begins now
         if judgement is not None:
             run.update(step.id, asks=judgement.asks_for_something)
         completion = yield from self.facts.find_completion(step, rule_id, run.steps[step.id], judgement)

@@ -320,3 +320,17 @@ def test_a_journey_that_has_ended_is_asked_about_once_a_turn_and_only_if_the_cus
         talk.say("Thanks.")
         counts.append(len(talk.model.calls) - before)
     assert counts == [2, 3]
+
+
+def test_another_journey_begins_in_the_turn_in_which_its_step_opens_wherever_it_is_listed():
+    identify = Journey("identify", None, [JourneyStep("name", "ask for the name")])
+    step = JourneyStep("who", journey="identify", condition="the customer is unknown")
+    journey = Journey("return", "the customer wants to return an item", [step])
+    talk = Talk(make_shop(journeys=[identify, journey]))
+    talk.steps["return-who"] = {"condition_holds": "not_known_yet"}
+    talk.steps["identify-name"] = ASKS
+    talk.say("I want to return a lamp.")
+    assert talk.active == []
+    talk.steps["return-who"] = {}
+    talk.say("You do not know me.")
+    assert talk.active == ["name"]
