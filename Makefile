@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow browser postgres test-wheel lint format bench clean
+.PHONY: help demo test test-slow browser postgres test-wheel lint typed site format bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -36,13 +36,15 @@ test-wheel: | $(BIN)/python ## Build the wheel and see that it works: with the l
 	@$(BIN)/python -m pip install -qq "uv>=0.13"
 	$(BIN)/python tests/wheel.py
 
-lint: $(VENV)/.dev ## Check style and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@# mypy does not know package-dir: it reads the folders where they are installed to.
+# mypy and mkdocstrings do not know package-dir: they read the folders where they are installed to.
+typed:
 	@rm -rf build/typed && mkdir -p build/typed/arq_graph
 	@ln -s $(CURDIR)/arq_graph/* $(CURDIR)/nodes $(CURDIR)/milestones build/typed/arq_graph/
 	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks $(CURDIR)/tests build/typed/
+
+lint: $(VENV)/.dev typed ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	@# What a newcomer copies from a page has types, too.
 	@mkdir build/typed/pages
 	@for tool in get_order cancel_order; do echo "def $$tool(order_id: str) -> str: ..."; done > build/typed/orders.pyi
@@ -50,6 +52,9 @@ lint: $(VENV)/.dev ## Check style and types
 		sed -n '/^```python/,/^```/{/^```/!p}' $$page > build/typed/pages/$$(basename $$page .md).py; done
 	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks pages
 	cd build/typed && $(CURDIR)/$(BIN)/basedpyright --level error -p $(CURDIR)/pyproject.toml --pythonpath $(CURDIR)/$(BIN)/python pages
+
+site: $(VENV)/.docs typed ## Build the documentation in build/site; a broken link or a missing docstring is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .
@@ -74,6 +79,10 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq -e ".[cli]" --group dev
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -qq --group docs
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -qq -e ".[cli,bench,cluster]"

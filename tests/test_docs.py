@@ -134,9 +134,17 @@ def test_every_linked_heading_exists(page: Path) -> None:
     assert [(str(file), heading) for file, heading in named if heading not in find_headings(file)] == []
 
 
+@pytest.mark.parametrize("package", ["arq_graph", "nodes", "milestones"])
+def test_the_api_reference_has_every_public_name(package: str) -> None:
+    stub = (ROOT / package / "__init__.pyi").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "api" / f"{package}.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^::: [\w.]+\.(\w+)$", page, re.MULTILINE))
+    assert set(re.findall(r" as (\w+)$", stub, re.MULTILINE)) - documented == set()
+
+
 def test_every_extra_is_explained_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    install = (ROOT / "docs" / "production.md").read_text(encoding="utf-8").split("## ")[1]
+    install = (ROOT / "docs" / "server.md").read_text(encoding="utf-8").split("## ")[1]
     explained = re.findall(r"^\| `(\w+)` \|", install, re.MULTILINE)
     assert sorted(explained) == sorted(project["optional-dependencies"])
 

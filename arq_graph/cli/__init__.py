@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: The command line without the program's name; None takes the process's own.
 
     Raises:
-        SystemExit: Always; `docs/command.md` says what each exit code means.
+        SystemExit: Always; `docs/cli.md` says what each exit code means.
     """
     # Most objects of a command, from the modules to the records, live to its end: there is little garbage to look for.
     gc.set_threshold(100_000, 50, 50)

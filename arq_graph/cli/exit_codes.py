@@ -1,4 +1,4 @@
-"""The exit codes of `arq-graph`; `docs/command.md` explains them."""
+"""The exit codes of `arq-graph`; `docs/cli.md` explains them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ scenarios:
 include: [more.yaml]                     # further scenarios, of suites beside this one
 ```
 
-A scenario that `says` one message and what to `expect` of the answer is shown in `docs/evaluation.md`.
+A scenario that `says` one message and what to `expect` of the answer is shown in `docs/simulated-users.md`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import SpecError
 from arq_graph.milestones.tool_schemas import get_argument_schemas
 
-PAGE = (Path(__file__).parents[2] / "docs/agent.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/tools.md").read_text(encoding="utf-8")
 (BANK,) = re.findall(r"```yaml\n# bank_tools.yaml\n(.*?)```", PAGE, re.DOTALL)
 
 ReadAgent = Callable[[str], Agent]

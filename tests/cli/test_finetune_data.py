@@ -157,7 +157,7 @@ def test_a_broken_line_of_reasons_is_an_error_and_nothing_is_written(make_data, 
 
 def test_the_program_of_the_page_has_a_model_write_reasons_and_continues_where_it_stopped(make_data):
     make_data([FOUND, GREETING], 2)
-    page = Path(__file__).parents[2] / "docs" / "finetuning.md"
+    page = Path(__file__).parents[2] / "docs" / "fine-tuning.md"
     program = next(text for text in find_blocks(page, "python") if "def write_reasons" in text)
     names: dict[str, Any] = {}
     exec(program.split("reasons = Path")[0], names)

@@ -214,7 +214,7 @@ def sent_folder(folder: Path) -> Path:
 
 def get_documented_commands() -> set[str]:
     """Return the commands of which the documentation says that they run code without any option."""
-    page = Path(__file__).parents[2] / "docs" / "command.md"
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
     section = page.read_text().partition("**Which commands run code?**")[2]
     return set(re.findall(r"`([\w-]+)`", section.partition(" import the modules")[0]))
 

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not find_spec("trl"), reason="needs TRL: pip install trl"),
 ]
 
-PAGE = Path(__file__).parents[2] / "docs" / "finetuning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "fine-tuning.md"
 CALL = {"id": "1", "function": {"name": "find_parcel", "arguments": '{"number": "P-7"}'}}
 TALK = {
     "tools": [{"name": "find_parcel", "parameters": {"properties": {"number": {"type": "string"}}}}],
