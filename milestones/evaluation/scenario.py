@@ -32,7 +32,7 @@ from arq_graph.milestones.observation_rules import load_rules
 from arq_graph.milestones.reports.graph_registry import fingerprint_graphs
 from arq_graph.milestones.tool_schemas import Schema, get_argument_schemas
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.user_spec import Kind, ScriptedUser, Text, User, UserSpec
+from arq_graph.milestones.users.user_spec import Kind, Says, ScriptedUser, Text, User, UserSpec, wrap_text
 
 WorldFactory = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object with the tools' functions."""
@@ -76,7 +76,8 @@ class Scenario(Part):
         task: The task that its runs try, the scenario's name by default; scenarios of one task share it.
         goal: The milestone that means that the user's goal is reached. The End of the measured graph requires it, too.
             Reports show first how often it was reached.
-        says: The user's only message, word for word; instead of `user`.
+        says: The user's only message, word for word, or all their messages in order, whatever the agent answers;
+            instead of `user`.
         history: The messages and calls before the conversation; they aren't measured.
         expect: The expected answer, from which the milestones are made; instead of `milestones`.
         variables: Values of the agent's variables, by name.
@@ -97,7 +98,7 @@ class Scenario(Part):
     use_case: Text | None = None
     task: Text | None = None
     goal: Text | None = None
-    says: Text | None = None
+    says: Says | None = None
     history: tuple[HistoryEntry, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}
@@ -177,7 +178,7 @@ class Scenario(Part):
     def make_user(self, seed: int, model: Any = None) -> User:
         """Make the user of one conversation; see `simulated.make_user`."""
         if self.user is None:
-            return ScriptedUser(self.says or "")
+            return ScriptedUser(*wrap_text(self.says or ""))
         return make_user(self.user, seed=seed, model=model)
 
     def make_world(self, seed: int) -> Any:
@@ -287,6 +288,11 @@ def _find_problems(scenario: Scenario, schemas: Mapping[str, Schema] | None) -> 
 def _find_missing_parts(scenario: Scenario) -> Iterator[Problem]:
     if scenario.expect is not None and scenario.says is None:
         yield (), "`expect` needs `says`, the message to answer"
+    elif scenario.matcher_only and not isinstance(scenario.says, str):
+        yield (
+            ("says",),
+            "must be one message, since `expect` has `active`: what the matcher makes of it alone",
+        )
     elif (scenario.user is None) == (scenario.says is None):
         yield (), "must have either a `user`, or what one `says`"
     if scenario.agent is None and scenario.world is not None:

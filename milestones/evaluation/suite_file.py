@@ -49,7 +49,7 @@ from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.world_entry import WorldEntry
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import parse_milestones
-from arq_graph.milestones.users.user_spec import Intents, Kind, Text, UserSpec
+from arq_graph.milestones.users.user_spec import Intents, Kind, Says, Text, UserSpec
 
 # `$name`, as in `string.Template`; a regular expression has the sign itself as `\$` or `[$]`.
 _PLACEHOLDER = re.compile(r"(?<![\\$])\$\{?([a-z_]\w*)", re.ASCII | re.IGNORECASE)
@@ -103,7 +103,7 @@ class ScenarioEntry(SharedFields):
 
     Args:
         name: Its name, unique in a suite.
-        says: The user's only message, word for word; instead of `user`.
+        says: The user's only message, word for word, or a list of all their messages; instead of `user`.
         history: The messages and calls before the conversation; they aren't measured.
         expect: The expected answer, from which the milestones are made; instead of `milestones`.
         variables: Values of the agent's variables, by name.
@@ -112,7 +112,7 @@ class ScenarioEntry(SharedFields):
     """
 
     name: Text
-    says: Text | None = None
+    says: Says | None = None
     history: tuple[HistoryEntry, ...] = ()
     expect: Expectation | None = None
     variables: Mapping[str, JsonValue] = {}

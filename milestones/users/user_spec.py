@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import BeforeValidator, Field, RootModel, field_validator
 
@@ -23,7 +23,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Deviation = Literal["off_topic", "incorrect", "partial", "asr"]
 
 
-def _wrap_text(value: object) -> object:
+def wrap_text(value: Any) -> Any:
+    """Return one text as a tuple, and anything else as it is."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -34,7 +35,9 @@ def _make_intent(value: object) -> object:
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Text | int | float | bool
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_wrap_text)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(wrap_text)]
+Says = Text | Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
+"""One message, or several."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

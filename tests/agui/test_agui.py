@@ -8,7 +8,15 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
-from arq_graph import Agent, Guideline, Variable, create_guided_agent, create_tool_agent, errors
+from arq_graph import (
+    Agent,
+    Guideline,
+    Variable,
+    create_guided_agent,
+    create_tool_agent,
+    errors,
+    hand_over,
+)
 from tests.apps.desk import judge_late, make_desk, make_thread
 from tests.apps.test_live_milestones import GRAPH
 from tests.brain import Prompt, act, brain, say
@@ -121,6 +129,30 @@ async def test_progress_joins_the_state_that_the_client_has():
         "progress_rate",
         "progress_range",
     }
+
+
+async def test_a_user_hears_that_a_person_answers_now_and_no_more():
+    rule = Guideline("they ask for a person", "hand the conversation over", tools=[hand_over])
+    desk = Agent("Desk", "You help.", [rule], handed_over="Ann is here in a moment.")
+    client = make_client(make_model(judge={"G1": 9}, call={"hand_over": {"reason": "SECRET"}}), desk)
+    client.options = {"shows_tools": False}
+    await client.say("A person, please!")
+    assert [(event.name, event.value) for event in client.custom] == [("handed_over", {})]  # type: ignore[attr-defined]
+    assert client.transcript[-1] == ("assistant", "Ann is here in a moment.")
+
+
+async def test_a_developer_sees_why_and_what_failed():
+    broken = [ValueError("no such port")]
+    client = make_client(make_model(lambda _: broken.pop() if broken else "It is late."))
+    client.options = {"shows_internals": True}
+    assert await client.say(WHERE) == "RUN_ERROR"
+    assert "no such port" in client.events[-1].message
+    await client.run()
+    seen = {event.name: event.value for event in client.custom}  # type: ignore[attr-defined]
+    scores = {match["guideline"]: match["score"] for match in seen["guidelines_matched"]["matches"]}
+    assert scores["G1"] == 9
+    assert seen["tool_called"]["result"] == "A-1 is late"
+    assert seen["reply_sent"]["satisfied"] is True
 
 
 # Code's question

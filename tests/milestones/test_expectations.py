@@ -144,6 +144,21 @@ def test_a_criterion_is_decided_by_a_judge_who_quotes_the_reply(step: int, quote
         assert "came before the part that is judged" in reason
 
 
+def test_a_user_may_say_several_messages_whatever_the_agent_answers():
+    says = ["Do you have roses?", "Then I take two."]
+    expect = {"calls": [{"tool": "order", "arguments": {"count": 2}}]}
+
+    def answer(messages: Any) -> list[Any]:
+        is_second = messages[-1].text == says[-1]
+        return [*deed("order", flower="rose", count=2), AIMessage("Done.")] if is_second else [AIMessage("?")]
+
+    report = evaluate(Suite([scenario(says=says, expect=expect)]), {"app": Answers(answer)})
+    (conversation,) = report.conversations
+    assert (conversation.goal_completed, conversation.turns) == (True, 2)
+    with pytest.raises(SpecError, match="must be one message, since `expect` has `active`"):
+        scenario(says=says, expect={"active": ["card"]})
+
+
 def test_the_matcher_alone_is_right_if_exactly_the_expected_guidelines_are_active():
     suite = Suite(
         [
