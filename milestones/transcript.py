@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.turn_note import TurnNote
 from arq_graph.milestones.values import as_text
 
 Speaker = Literal["user", "agent", "system"]
@@ -25,12 +26,14 @@ class Message(NamedTuple):
         step: Its position in the record: its index from 0, or the record's own step name.
         done_steps: What was done with this message, if the agent records it: the steps of its journeys as
             `journey-step`, and journeys by their ids; None: it doesn't say.
+        turn_notes: What agents of this library concluded in the turn that it ends, if an evaluation noted it.
     """
 
     speaker: Speaker
     text: str
     step: int | str | None = None
     done_steps: tuple[str, ...] | None = None
+    turn_notes: tuple[TurnNote, ...] = ()
 
 
 class Call(NamedTuple):

@@ -19,6 +19,7 @@ from arq_graph.nodes.violations import (
     find_grave_violations,
     find_leaks,
     find_violations,
+    list_broken_guidelines,
 )
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.reasoner import ModelLike
@@ -120,6 +121,7 @@ class _MessageReview(ReplyReview):
             turn=self.context.state.turn_id,
             content=content,
             followed=tuple(answer.revisions[-1].followed),
+            broken=list_broken_guidelines(answer, self.context.scores),
             cited=find_cited_passages(answer, self._references),
             replies=tuple(used),
         )

@@ -256,12 +256,12 @@ class ReplyNode(AgentNode[B], ABC):
         if other_message is not None:
             rejected = state.build_channel_value("revisions", candidates)
             return checked | {self.messages_key: [other_message], "revisions": rejected}
-        cited = chosen.cited
+        broken, cited = chosen.broken, chosen.cited
         if not reply.has_text:
-            followed, cited = (), ()
+            followed, broken, cited = (), None, ()
         revisions = [candidate for candidate in candidates if candidate is not chosen]
         fields = {"content": text, "followed": followed, "cited": cited}
-        revisions.append(chosen.model_copy(update=fields | {"sent": True}))
+        revisions.append(chosen.model_copy(update=fields | {"broken": broken, "sent": True}))
         records = state.read_records("applied_guidelines", AppliedGuideline)
         applied = {record.guideline: record for record in records}
         for id in followed:

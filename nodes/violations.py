@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import BrokenGuideline
 from arq_graph.nodes.agent_node import describe_agent, describe_variables
 from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.state_view import StateView
@@ -184,13 +185,34 @@ def _find_failed_checks(revision: Any, references: PromptReferences) -> Iterator
         if problem := _find_service_source_problem(offered.source, references):
             yield f"offered_services[{number}]", f"{as_json(offered.service)}: {problem}"
     for number, broken in enumerate(revision.instructions_broken):
-        instruction, query = as_json(broken.instruction), f"instructions_broken[{number}]"
-        if broken.reason == "none":
-            yield query, f"{instruction} is not followed, without a reason"
-        elif broken.reason == "customer_request" and broken.forbids:
-            yield query, f"{instruction} forbids it, whoever asks"
+        if problem := _find_excuse_problem(broken):
+            yield f"instructions_broken[{number}]", f"{as_json(broken.instruction)} {problem}"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
+
+
+def _find_excuse_problem(broken: Any) -> str | None:
+    """Return why the reason for which a reply does not follow an instruction doesn't count; None if it does."""
+    if broken.reason == "none":
+        return "is not followed, without a reason"
+    if broken.reason == "customer_request" and broken.forbids:
+        return "forbids it, whoever asks"
+    return None
+
+
+def list_broken_guidelines(answer: Any, active_ids: Container[str]) -> tuple[BrokenGuideline, ...] | None:
+    """Return the active guidelines that an answer's last revision does not follow; None if it wasn't asked."""
+    if "insights" not in answer.model_fields_set:  # the modes without queries
+        return None
+    guidelines: dict[str, BrokenGuideline] = {}
+    for broken in answer.revisions[-1].instructions_broken:
+        id = broken.instruction
+        if id in active_ids:
+            is_excused = _find_excuse_problem(broken) is None
+            guidelines[id] = BrokenGuideline(
+                guideline=id, is_excused=is_excused, rationale=broken.rationale
+            )
+    return tuple(guidelines.values())
 
 
 def find_source_problem(source: str | None, references: PromptReferences) -> str | None:

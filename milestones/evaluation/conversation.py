@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -17,6 +17,7 @@ from arq_graph.errors import InputError, describe_error
 from arq_graph.milestones.evaluation.app_turn import AppTurn, parse_app_output
 from arq_graph.milestones.evaluation.arms import App
 from arq_graph.milestones.evaluation.scenario import Limits
+from arq_graph.milestones.evaluation.turn_notes import note_turn
 from arq_graph.milestones.event_loop import is_cancelled_from_outside, make_sync
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
@@ -27,6 +28,9 @@ from arq_graph.milestones.users.user_spec import ScriptedUser, User, UserSpec, j
 from arq_graph.reasoning.failures import list_causes_and_contexts
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
+
+if TYPE_CHECKING:
+    from arq_graph.agent.spec import Agent
 
 _MAX_INTERRUPTS = 25
 """An app that raises so many interrupts in one turn is in a loop."""
@@ -95,6 +99,7 @@ async def aconverse(
     on_change: Callable[[SimulatedConversation], None] = lambda _: None,
     history: Sequence[BaseMessage] = (),
     variables: Mapping[str, Any] | None = None,
+    agent: Agent | None = None,
 ) -> SimulatedConversation:
     """Run a conversation. An exception of the app or the user ends it, and is stored in it.
 
@@ -113,6 +118,7 @@ async def aconverse(
         history: The messages before the conversation; the app gets them with the first message.
         variables: Values of the agent's variables. The app gets them with the first message, or with each one
             if it has no checkpointer.
+        agent: The specification that the app was made from; the notes of its turns then say what tools were unlocked.
     """
     limits = limits or Limits()
     conversation = SimulatedConversation(
@@ -121,7 +127,7 @@ async def aconverse(
         app_usage=UsageTracker(limits.calls),
         history_length=len(history),
     )
-    dialogue = _Dialogue(app, user, limits, conversation, should_stop, on_change, variables)
+    dialogue = _Dialogue(app, user, limits, conversation, should_stop, on_change, variables, agent)
     timer = asyncio.timeout(limits.seconds)
     try:
         async with timer:
@@ -170,6 +176,7 @@ class _Dialogue:
     should_stop: Callable[[], bool]
     on_change: Callable[[SimulatedConversation], None]
     variables: Mapping[str, Any] | None
+    agent: Agent | None
     is_user_failure: bool = False
     turn: AppTurn | None = None
 
@@ -215,6 +222,7 @@ class _Dialogue:
             self._store_moves(snapshot.values)
             if any(message.id == self.turn.user_message.id for message in messages):
                 self.turn.add_app_messages(messages)
+                self._note_turn(self.turn, snapshot.values)
 
     def _end_if_stopped(self) -> None:
         if self.should_stop():
@@ -257,6 +265,7 @@ class _Dialogue:
             raise InputError(f"the app waited for an answer {_MAX_INTERRUPTS} times in one turn")
         if not any(message.type == "ai" for message in conversation.messages[length_before:]):
             raise InputError("the app returned no AI message for this turn")
+        self._note_turn(turn, output)
         if isinstance(output, Mapping) and output.get("takeover"):
             raise _ConversationEnded("takeover")  # nobody answers any more
 
@@ -302,6 +311,9 @@ class _Dialogue:
         text = await self._ask_user()
         self.conversation.messages.append(HumanMessage(text))
         return text
+
+    def _note_turn(self, turn: AppTurn, state: Any) -> None:
+        note_turn(self.conversation.messages, state, str(turn.user_message.id), self.agent)
 
     def _store_moves(self, state: Any) -> None:
         if self.turn is None or not isinstance(state, Mapping):

@@ -159,6 +159,7 @@ class ConversationRunner:
             should_stop=lambda: self.budget.stop_reason is not None,
             history=planned.scenario.history_messages,
             variables=planned.scenario.variables,
+            agent=trial.prepared.agent,
         )
         await trial.prepared.delete_thread(thread_id)
         return conversation

@@ -23,6 +23,7 @@ from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
 from arq_graph.milestones.transcripts.messages import parse_messages
+from arq_graph.milestones.turn_note import TURN_NOTES
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
@@ -109,8 +110,10 @@ def dump_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
             value = getattr(message, name, None)
             if value not in (None, "", []):
                 data[name] = value
-        if DONE_STEPS in message.response_metadata:
-            data["response_metadata"] = {DONE_STEPS: message.response_metadata[DONE_STEPS]}
+        metadata = message.response_metadata
+        notes = {name: metadata[name] for name in (DONE_STEPS, TURN_NOTES) if name in metadata}
+        if notes:
+            data["response_metadata"] = notes
         dumped.append(data)
     return dumped
 

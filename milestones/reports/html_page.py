@@ -312,8 +312,10 @@ def _describe_event(event: Event) -> dict[str, Any]:
     for name, value in event._asdict().items():
         if isinstance(value, str):
             value = _shorten(value)
-        if value is not None and name not in ("id", "step"):
+        if value is not None and name not in ("id", "step", "turn_notes"):
             described[name] = value
+    if notes := getattr(event, "turn_notes", ()):
+        described["turn"] = [note.model_dump(exclude_defaults=True) for note in notes]
     if isinstance(event, Call):
         if event.by == "agent":
             del described["by"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
@@ -12,6 +13,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
+from arq_graph.milestones.turn_note import GuidelineUse, TurnNote, count_guideline_uses
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -108,6 +110,8 @@ class ConversationRecord(Record):
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         steps: The same by step, as far as the app's steps say who they are.
         turn_seconds: The seconds that the app took for each turn.
+        guidelines: How often each guideline of an agent of this library was active, followed and broken; empty if no
+            agent noted it.
     """
 
     id: str
@@ -159,6 +163,17 @@ class ConversationRecord(Record):
     output_tokens: int | None = None
     steps: Mapping[str, StepUsage] = {}
     turn_seconds: tuple[float, ...] = ()
+    guidelines: tuple[GuidelineUse, ...] = ()
+
+    @property
+    def broken_guidelines(self) -> Mapping[str, int] | None:
+        """In how many turns the reply broke each guideline that it broke; None if no reply was checked for that."""
+        if not any(use.checked for use in self.guidelines):
+            return None
+        broken: Counter[str] = Counter()
+        for use in self.guidelines:
+            broken[use.guideline] += use.broken
+        return +broken
 
     @property
     def independent_task(self) -> tuple[str | None, str] | None:
@@ -243,7 +258,9 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
     if transcript.task is None and not transcript.has_own_id:
         values["content"], values["opening"] = _digest_content(transcript)
     turns = calls = 0
+    notes: list[TurnNote] = []
     for event in transcript.measured_events:
+        notes += getattr(event, "turn_notes", ())
         turns += isinstance(event, Message) and event.speaker == "user"
         calls += isinstance(event, Call) and event.by == "agent"
     reward = transcript.extra.get("reward")
@@ -263,6 +280,7 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
         agreement=score.judgement.agreement,
         reasons=score.judgement.reasons,
         reward=reward,
+        guidelines=count_guideline_uses(notes),
         **values,
     )
 

@@ -28,6 +28,7 @@ from arq_graph.milestones.transcripts.parts import (
     read_result,
 )
 from arq_graph.milestones.transcripts.speakers import SPEAKERS, get_speaker, is_of_langchain, read_done_steps
+from arq_graph.milestones.turn_note import read_turn_notes
 from arq_graph.reasoning.tool_calls import UnansweredCalls
 
 _parse_json = json.JSONDecoder().decode
@@ -137,13 +138,17 @@ class _Parser:
         if len(self.events) == event_count:
             self.events.append(Message(speaker, "", step))
         if speaker == "agent" and "response_metadata" in fields:
-            self._note_done_steps(event_count, read_done_steps(fields))
+            self._add_notes(event_count, fields)
 
-    def _note_done_steps(self, first: int, done_steps: tuple[str, ...] | None) -> None:
-        """Write what was done with a message to the first of its events."""
+    def _add_notes(self, first: int, fields: Mapping[str, Any]) -> None:
+        """Write what an agent of this library noted in a message to the first of its events."""
         event = self.events[first]
+        done_steps = read_done_steps(fields)
         if done_steps is not None and not isinstance(event, Result):
-            self.events[first] = event._replace(done_steps=done_steps)
+            event = event._replace(done_steps=done_steps)
+        if isinstance(event, Message):
+            event = event._replace(turn_notes=read_turn_notes(as_fields(fields["response_metadata"])))
+        self.events[first] = event
 
     def _add_texts_and_calls(
         self, texts: Sequence[str], calls: Sequence[Call], speaker: Any, step: Any
