@@ -209,9 +209,7 @@ def list_broken_guidelines(answer: Any, active_ids: Container[str]) -> tuple[Bro
         id = broken.instruction
         if id in active_ids:
             is_excused = _find_excuse_problem(broken) is None
-            guidelines[id] = BrokenGuideline(
-                guideline=id, is_excused=is_excused, rationale=broken.rationale
-            )
+            guidelines[id] = BrokenGuideline(guideline=id, is_excused=is_excused, rationale=broken.rationale)
     return tuple(guidelines.values())
 
 

@@ -156,7 +156,9 @@ class Revision(Record):
 
     content: str
     followed: tuple[str, ...] = ()
-    broken: Annotated[tuple[BrokenGuideline, ...] | None, Field(exclude_if=lambda broken: broken is None)] = None
+    broken: Annotated[tuple[BrokenGuideline, ...] | None, Field(exclude_if=lambda broken: broken is None)] = (
+        None
+    )
     cited: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
     violations: tuple[str, ...] = ()
     replies: Annotated[tuple[UsedReply, ...], Field(exclude_if=lambda replies: not replies)] = ()
