@@ -24,6 +24,7 @@ from .reports.html_page import write_html as write_html
 from .reports.report import Report as Report
 from .reports.report import read_report as read_report
 from .reports.report import write_report as write_report
+from .reports.rows import write_csv as write_csv
 from .reports.scoring_run import score_transcripts as score_transcripts
 from .scoring import Score as Score
 from .scoring import ascore as ascore

@@ -37,6 +37,7 @@ def evaluate(
     resume: options.Resume = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
+    csv: options.CsvOut = None,
 ) -> None:
     """Try agents in conversations with simulated users, and measure how far each gets.
 
@@ -50,7 +51,7 @@ def evaluate(
     token_prices = evaluation.parse_prices(prices, max_cost)
     chosen_suite = evaluation.filter_scenarios({suite: Suite.from_yaml(suite)}, only or [])[suite]
     results = results or suite.with_name(f"{suite.stem}.results.jsonl")
-    check_output_files([results, json, html], [suite])
+    check_output_files([results, json, html, csv], [suite])
     folder = suite.absolute().parent
     chosen_suite, loaded_arms = evaluation.prepare_arms(
         chosen_suite, arms or ["guided"], folder, models.by_role["model"]
@@ -75,7 +76,7 @@ def evaluate(
     tables = build_tables(report, ablated=evaluation.describe_ablations(loaded_arms), timed=True)
     tables += evaluation.make_exception_tables(report, results)
     transcripts = evaluation.read_reported_transcripts(report, results)
-    write_outputs(report, json, html, transcripts, tables, title="Evaluation")
+    write_outputs(report, json, html, transcripts, tables, csv=csv, title="Evaluation")
     evaluation.show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
     note(f"The conversations are in {results}.")
     evaluation.require_complete([report], resume_hint)

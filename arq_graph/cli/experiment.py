@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Context, Option
 
 from arq_graph.cli import evaluation, options
+from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError
@@ -29,6 +30,7 @@ from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.recording import RecordingChatModel, ReplayChatModel, read_recording
 from arq_graph.milestones.recording_scope import join_names
 from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.rows import write_csv
 from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 
 _ASKING = ("model", "model_arg", "user_model", "judge", "base_url", "max_calls", "max_cost", "prices")
@@ -87,6 +89,7 @@ def experiment(
         ),
     ] = None,
     resume: options.Resume = False,
+    csv: options.CsvOut = None,
 ) -> None:
     """Compare arms (modes, strategies or apps) on suites of scenarios, beside the figures of the papers.
 
@@ -129,12 +132,19 @@ def experiment(
         suite, loaded_arms = evaluation.prepare_arms(suite, names, module_folder, models.by_role["model"])
         is_part = _lacks_published_scenarios(suite, whole_suites[file])
         trials.append(_Trial(file, suite, loaded_arms, models, is_part, record))
+    check_output_files([csv], list(chosen_suites))
     record.mkdir(parents=True, exist_ok=True)
     resume_hint = evaluation.format_resume_hint(record)
     reports = []
+    rows = []
     for trial in trials:
         spent_in = [other.results for other in trials if other is not trial and other.results.exists()]
-        reports.append(_run_trial(trial, resume_hint, spent_in=spent_in, **settings))
+        report = _run_trial(trial, resume_hint, spent_in=spent_in, **settings)
+        reports.append(report)
+        rows += [{"suite": trial.suite.name} | row for row in report.to_rows()]
+    if csv is not None:
+        write_csv(csv, rows)
+        note(f"The rows are in {csv}.")
     evaluation.require_complete(reports, resume_hint)
 
 

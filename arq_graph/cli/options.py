@@ -71,6 +71,9 @@ HtmlOut = Annotated[
 ReportOut = Annotated[
     Path | None, declare_file("--json", "Write the report as JSON, for programs and `compare`.")
 ]
+CsvOut = Annotated[
+    Path | None, declare_file("--csv", "Write a row for each conversation, for spreadsheets and data frames.")
+]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
 
 # Models

@@ -17,6 +17,7 @@ from arq_graph.milestones.reports import table_format
 from arq_graph.milestones.reports.html_page import write_html
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice, write_report
+from arq_graph.milestones.reports.rows import write_csv
 from arq_graph.milestones.transcript import Transcript
 
 _MAX_LISTED = 5
@@ -97,15 +98,20 @@ def write_outputs(
     html: Path | None,
     transcripts: Iterable[Transcript],
     tables: Sequence[table_format.Table],
+    *,
+    csv: Path | None = None,
     title: str = "Milestone report",
 ) -> None:
-    """Write the report as JSON and the page with its conversations, if they were asked for, and print where they are.
+    """Write the report as JSON and CSV, and its page, as far as they were asked for, and print where they are.
 
     No page is written if nothing was measured.
     """
     if json is not None:
         write_report(json, report)
         note(f"The report is in {json}.")
+    if csv is not None:
+        write_csv(csv, report.to_rows())
+        note(f"The rows are in {csv}.")
     if html is not None and report.conversations:
         write_html(html, report, transcripts, title=title, tables=tables)
         note(f"The page is in {html}.")

@@ -62,11 +62,12 @@ def score(
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
+    csv: options.CsvOut = None,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
-    With --json or --html, results are saved as they come, and the same command continues a run that was stopped. If a
-    record cannot be scored, the others still are, and the exit code is 1.
+    With --json, --html or --csv, results are saved as they come, and the same command continues a run that was
+    stopped. If a record cannot be scored, the others still are, and the exit code is 1.
     """
     # The classes of agents and models load LangChain, which takes longer than scoring a thousand conversations.
     known_tools = read_tools(agent, tools)
@@ -76,7 +77,7 @@ def score(
 
         instructions = Agent.from_yaml(agent).describe_instructions()
     files = find_readable_files(transcripts)
-    check_output_files([json, html], transcripts)
+    check_output_files([json, html, csv], transcripts)
     if journey is None:
         graphs = _read_graphs(milestones or [], known_tools)
     else:
@@ -90,7 +91,7 @@ def score(
         choice = choose_model(judge, base_url)
         judge_name = choice.name
         llm_judge = LLMJudge(choice.chat_model(), tools=known_tools, votes=votes, instructions=instructions)
-    output_file = json or html
+    output_file = json or html or csv
     if judge and not output_file:
         note("If this run is stopped, nothing is saved; with --json FILE the same command would continue it.")
     run = score_transcripts(
@@ -122,7 +123,7 @@ def score(
         raise Exit(NO_ANSWER)
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
     tables = build_tables(report)
-    write_outputs(report, json, html, _read_scored(files, run), tables)
+    write_outputs(report, json, html, _read_scored(files, run), tables, csv=csv)
     if run.store is not None and not unanswered:
         run.store.remove()
     show_report(report, tables)

@@ -21,6 +21,7 @@ from arq_graph.milestones.reports.records import (
     Record,
     group_by,
 )
+from arq_graph.milestones.reports.rows import Row, make_row
 from arq_graph.milestones.reports.summary import Summary, summarize
 from arq_graph.reasoning.sections import clean
 
@@ -73,6 +74,27 @@ class Report(Record):
     def failed(self) -> tuple[BrokenConversation, ...]:
         """The records that could not be scored, without those that the run's budget cut off, which are missing."""
         return tuple(record for record in self.broken if record.ended != "budget")
+
+    def to_rows(self) -> list[Row]:
+        """Return one flat dict for each conversation, as in `pandas.DataFrame(report.to_rows())`.
+
+        Those that could not be measured come last. All rows have the same columns; what isn't known is None:
+
+        - `id`, `arm`, `scenario`, `user`, `run`, `use_case`, `task`, `graph`: which conversation it is, as text; `run`
+          is a number from 1.
+        - `is_measured`: False if it could not be measured; `error` says why.
+        - `goal_completed`, `goal_reached`: True or False; None if undecided. `goal` is the milestone of the latter.
+        - `progress_at_least`, `progress_at_most`: the ends of the progress rate, 0 to 1; equal if it is decided.
+        - `stopped_at`: the last milestone on the way of a conversation that missed the goal.
+        - `forbidden`: the number of forbidden events.
+        - `events`, `turns`, `calls`: numbers of events, of the user's messages, and of tool calls; of the calls,
+          `wasted_calls`, `repeated_calls`, `unanswered_calls`, and `invented_arguments`, those with any.
+        - `model_calls`, `input_tokens`, `output_tokens`, `seconds`: what the agent's models were asked, read and
+          wrote, and the time that its turns took together.
+        - `reward`: the outcome that the record states. `trials`: how often the task was tried.
+        - `ended`, `error`: why it ended, and the error if there was one.
+        """
+        return [make_row(record) for record in (*self.conversations, *self.broken)]
 
 
 def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:

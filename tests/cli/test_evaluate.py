@@ -1,5 +1,6 @@
 """`arq-graph evaluate`: what it prints, stores and writes, and its messages for mistakes."""
 
+import csv
 import gzip
 import json
 
@@ -15,7 +16,7 @@ def evaluate(cli, shop):
 
 
 def test_two_arms_are_compared(evaluate, folder):
-    result = evaluate("direct,desk:echo", "--json", "out.json", "--html", "out.html")
+    result = evaluate("direct,desk:echo", "--json", "out.json", "--html", "out.html", "--csv", "out.csv")
     assert result.code == 0
     assert "customer's goal n direct desk:echo helpful 1 100% [" in result.words
     assert "direct → desk:echo" in result.words
@@ -29,6 +30,8 @@ def test_two_arms_are_compared(evaluate, folder):
     helpful = [record for record in report.conversations if record.user == "helpful"]
     assert {record.arm: record.goal_completed for record in helpful} == {"direct": True, "desk:echo": False}
     assert report.summary.arms["direct"].goal_reached.count == 1
+    rows = list(csv.DictReader((folder / "out.csv").open(encoding="utf-8", newline="")))
+    assert sorted(row["arm"] for row in rows) == ["desk:echo"] * 2 + ["direct"] * 2
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "in the workshop" in page
