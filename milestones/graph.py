@@ -182,6 +182,15 @@ class MilestoneGraph(_DiGraph):
         milestone: Milestone = self.nodes[name]["milestone"]
         return milestone
 
+    def __repr__(self) -> str:
+        return f"MilestoneGraph({str(self.name) or self.file or ''!r}, {len(self)} milestones)"
+
+    def _repr_html_(self) -> str:
+        """Return the graph as a picture, as a notebook shows it."""
+        from arq_graph.milestones.reports.graph_svg import render_svg  # which draws graphs of this class
+
+        return render_svg(self)
+
     def compute_once(self, compute: Callable[[MilestoneGraph], T]) -> T:
         """Return `compute(graph)`, from a cache after the first time: a graph never changes."""
         if compute not in self._cache:

@@ -52,10 +52,10 @@ class Score:
     progress_range: tuple[float, float] | None
     reached: Mapping[str, int]
     possibly_reached: Mapping[str, int]
-    observations: Observations
+    observations: Observations = field(repr=False)
     _graph: MilestoneGraph = field(repr=False, compare=False)
     _transcript: Transcript = field(repr=False, compare=False)
-    judgement: Judgement = field(default_factory=Judgement)
+    judgement: Judgement = field(default_factory=Judgement, repr=False)
 
     @property
     def progress_rate(self) -> float | None:

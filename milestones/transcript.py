@@ -91,7 +91,7 @@ class Result(NamedTuple):
 Event = Message | Call | Result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transcript:
     """One recorded conversation, of any agent.
 
@@ -124,11 +124,11 @@ class Transcript:
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     history_length: int = 0
-    stand_ins: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    has_own_id: bool = field(default=True, repr=False, compare=False)
-    world: Any = field(default=None, repr=False, compare=False)
-    source: str | None = field(default=None, repr=False, compare=False)
-    record: int | None = field(default=None, repr=False, compare=False)
+    stand_ins: tuple[str, ...] = field(default=(), compare=False)
+    has_own_id: bool = field(default=True, compare=False)
+    world: Any = field(default=None, compare=False)
+    source: str | None = field(default=None, compare=False)
+    record: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.events:
@@ -136,6 +136,9 @@ class Transcript:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    def __repr__(self) -> str:
+        return f"Transcript({self.id!r}, {len(self)} events)"
 
     @property
     def measured_events(self) -> tuple[Event, ...]:

@@ -31,6 +31,7 @@ from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey
 from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
+from arq_graph.agent.notebook import render_paragraph, render_table
 from arq_graph.agent.offer import Offer, assign_offer_ids
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
@@ -169,6 +170,15 @@ class Agent(Part):
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.guidelines)} guidelines, {len(self.toolbox)} tools)"
+
+    def _repr_html_(self) -> str:
+        """Return the guidelines as a notebook shows them."""
+        rows = []
+        for guideline in self.guidelines:
+            tools = ", ".join(tool.name for tool in guideline.tools)
+            condition = guideline.condition_text or "always"
+            rows.append((guideline.id, condition, guideline.action or "", tools))
+        return render_paragraph(repr(self)) + render_table(("id", "when", "do", "tools"), rows)
 
     @cached_property
     def toolbox(self) -> Mapping[str, BaseTool]:

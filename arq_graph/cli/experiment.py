@@ -141,7 +141,7 @@ def experiment(
         spent_in = [other.results for other in trials if other is not trial and other.results.exists()]
         report = _run_trial(trial, resume_hint, spent_in=spent_in, **settings)
         reports.append(report)
-        rows += [{"suite": trial.suite.name} | row for row in report.to_rows()]
+        rows += [{"suite": trial.suite.name, **row} for row in report.to_rows()]
     if csv is not None:
         write_csv(csv, rows)
         note(f"The rows are in {csv}.")

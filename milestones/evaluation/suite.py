@@ -66,6 +66,10 @@ class Suite(Part):
     seed: int = 0
     name: str = "suite"
 
+    def __repr_args__(self) -> Iterator[tuple[str, int | str]]:
+        yield "name", self.name
+        yield "scenarios", len(self.scenarios)
+
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Suite:
         """Read a suite from a YAML file; the files and modules that it names are searched for beside it.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from arq_graph.milestones.reports.records import ConversationRecord, Record, group_by
 from arq_graph.milestones.reports.report import Report
@@ -96,6 +96,11 @@ class Comparison(Record):
     overall: ComparedGroup
     use_cases: Mapping[str, ComparedGroup]
     stand_ins: tuple[str, ...] = ()
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield "pairs", self.overall.pairs
+        yield "goal_completion", self.overall.goal_completion.verdict
+        yield "progress_rate", self.overall.progress_rate.verdict
 
 
 class Pair(NamedTuple):

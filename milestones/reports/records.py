@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import ConfigDict, JsonValue
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.notebook import ShortRepr
 from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
@@ -40,7 +41,7 @@ _FIELDS_OF_SCORE = (
 _FIELDS_OF_EVALUATION = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
 
 
-class Record(BaseModel):
+class Record(ShortRepr):
     """A part of a report."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -209,6 +210,10 @@ class ConversationRecord(Record):
         if self.goal is None or self.goal in self.possibly_reached:
             return None
         return False
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        for name in ("id", "goal_completed", "progress_range", "stopped_at"):
+            yield name, getattr(self, name)
 
 
 class BrokenConversation(Record):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +12,10 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.agent.notebook import render_paragraph, render_table
 from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
 from arq_graph.errors import InputError, describe_first_error
+from arq_graph.milestones.reports.main_table import build_main_table
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -95,6 +97,18 @@ class Report(Record):
         - `ended`, `error`: why it ended, and the error if there was one.
         """
         return [make_row(record) for record in (*self.conversations, *self.broken)]
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield "conversations", len(self.conversations)
+        yield "arms", list(group_by(self.conversations, lambda record: record.arm))
+        yield "broken", len(self.broken)
+
+    def _repr_html_(self) -> str:
+        """Return the figures of each arm as a notebook shows them."""
+        table = build_main_table(self.conversations)
+        texts = [*filter(None, [format_stand_in_notice(self.stand_ins)]), *table.notes]
+        rows = [(row.name, *row.cells) for row in table.rows]
+        return render_table(("", *table.columns), rows) + "".join(map(render_paragraph, texts))
 
 
 def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:

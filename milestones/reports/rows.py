@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.milestones.reports.records import ConversationRecord, ReportedConversation
+from arq_graph.milestones.reports.records import ConversationRecord, Record
 
 Cell = str | int | float | bool | None
 Row = dict[str, Cell]
@@ -26,7 +26,7 @@ COLUMNS = (
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def make_row(record: ReportedConversation) -> Row:
+def make_row(record: Record) -> Row:
     """Return the row of a conversation, or of one that could not be measured."""
     row: Row = {}
     for name in COLUMNS:

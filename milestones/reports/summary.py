@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
@@ -124,6 +124,10 @@ class Summary(Record):
     output_tokens: Mean
     turn_seconds: Mean
     ended: Mapping[Ended, int] = {}
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        for name in ("conversations", "goal_completion", "progress_rate"):
+            yield name, getattr(self, name)
 
 
 def summarize(records: Iterable[ConversationRecord]) -> Summary:

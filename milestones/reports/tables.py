@@ -16,6 +16,7 @@ from arq_graph.milestones.reports.comparison_tables import (
     filter_records,
     find_reference_arms,
 )
+from arq_graph.milestones.reports.main_table import INTERVAL_NOTE, RECORDED
 from arq_graph.milestones.reports.records import Ended, group_by
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.statistics import clipped_mean
@@ -36,8 +37,6 @@ from arq_graph.milestones.reports.table_format import (
 
 T = TypeVar("T")
 
-RECORDED = "recorded"
-"""The column of conversations that no arm of an evaluation ran."""
 CUSTOMERS_GOAL = "customer's goal"
 BY_USER = "goal completion by kind of user"
 PROGRESS = "progress rate"
@@ -59,9 +58,6 @@ _MAX_RUNS = 6
 _GOAL_NOTE = (
     "The customer's goal is what their scenario came for; goal completion needs it, and a road to the end of the "
     "milestone graph."
-)
-_INTERVAL_NOTE = (
-    "[…] are 95% intervals. A to B is a range: what is undecided counts as missed, and as reached."
 )
 _MOVES_NOTE = (
     "think: the share of thoughts in all moves; speak and act: the shares of what was said and done, thoughts aside, "
@@ -134,7 +130,7 @@ def _make_customers_goal_table(arms: RecordsByArm) -> Table:
 
 
 def _make_completion_table(arms: RecordsByArm, nothing_to_complete: int) -> Table:
-    notes = [_INTERVAL_NOTE]
+    notes = [INTERVAL_NOTE]
     if nothing_to_complete:
         notes.append(
             f"Left out of both rates, because the graph asks for nothing there: {nothing_to_complete:,}."
