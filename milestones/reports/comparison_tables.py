@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from typing import Literal
 
-from arq_graph.milestones.reports.comparison import Difference, compare_arms, compare_use_cases, pair_runs
+from arq_graph.milestones.reports.paired import (
+    ComparedGroup,
+    Difference,
+    compare_arms,
+    compare_use_cases,
+    pair_runs,
+)
 from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.reports.summary import average_output_tokens
 from arq_graph.milestones.reports.table_format import (
@@ -38,12 +44,14 @@ def format_difference(difference: Difference, a: str, b: str, *, is_rate: bool =
 
 
 def build_pair_table(
-    arms: RecordsByArm, title: str, figure: Literal["goal_completion", "progress_rate"]
+    comparisons: Mapping[tuple[str, str], ComparedGroup],
+    title: str,
+    figure: Literal["goal_completion", "progress_rate"],
 ) -> Table:
     """Return the table of the differences between each two arms; it is empty for one arm."""
     is_rate = figure == "progress_rate"
     rows = {}
-    for (a, b), group in compare_arms(arms, combinations(arms, 2)).items():
+    for (a, b), group in comparisons.items():
         rows[f"{a} → {b}"] = format_difference(getattr(group, figure), a, b, is_rate=is_rate)
     unit = "of the progress rate" if is_rate else "of goal completion in points"
     note = f"Differences {unit}, with 95% intervals; p is corrected for the number of pairs (Holm)."
@@ -76,17 +84,6 @@ def filter_records(arms: RecordsByArm, is_included: Callable[[ConversationRecord
     for arm, records in arms.items():
         filtered[arm] = [record for record in records if is_included(record)]
     return filtered
-
-
-def find_reference_arms(arms: Iterable[str]) -> dict[str, str]:
-    """Return, for each ablation such as `arq -condition`, the arm that it is otherwise, if that is among the arms."""
-    names = list(arms)
-    reference_arms = {}
-    for arm in names:
-        reference = arm.partition(" -")[0]
-        if reference != arm and reference in names:
-            reference_arms[arm] = reference
-    return reference_arms
 
 
 def build_ablation_tables(

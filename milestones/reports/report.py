@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,8 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.notebook import render_paragraph, render_table
 from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
 from arq_graph.errors import InputError, describe_first_error
-from arq_graph.milestones.reports.main_table import build_main_table
+from arq_graph.milestones.reports.main_table import RECORDED, build_main_table
+from arq_graph.milestones.reports.paired import ComparedGroup, compare_arms, find_reference_arms
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -25,6 +27,8 @@ from arq_graph.milestones.reports.records import (
 )
 from arq_graph.milestones.reports.rows import Row, make_row
 from arq_graph.milestones.reports.summary import Summary, summarize
+from arq_graph.milestones.reports.table_format import RecordsByArm
+from arq_graph.milestones.reports.verdict import write_verdict
 from arq_graph.reasoning.sections import clean
 
 
@@ -50,7 +54,7 @@ class Report(Record):
         stopped: The limit that was reached, if some are missing.
     """
 
-    # A file also holds the summary, which is computed from the rest.
+    # A file also holds the verdict and the summary, which are computed from the rest.
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -71,6 +75,31 @@ class Report(Record):
             use_cases={name: summarize(use_cases[name]) for name in sorted(use_cases)},
             arms={arm: summarize(records) for arm, records in arms.items()},
         )
+
+    @cached_property
+    def main_arms(self) -> RecordsByArm:
+        """The conversations by arm, in the report's order, without ablations of another arm among them.
+
+        Those that no arm of an evaluation ran are `recorded`.
+        """
+        arms = group_by(self.conversations, lambda record: record.arm or RECORDED)
+        ablations = find_reference_arms(arms)
+        return {arm: records for arm, records in arms.items() if arm not in ablations}
+
+    @cached_property
+    def arm_comparisons(self) -> Mapping[tuple[str, str], ComparedGroup]:
+        """The differences between each two of the main arms; p is corrected for the number of pairs (Holm)."""
+        return compare_arms(self.main_arms, combinations(self.main_arms, 2))
+
+    @cached_property
+    def verdict(self) -> tuple[str, ...]:
+        """At most three sentences on what the figures show; the JSON holds them, too.
+
+        Which arm completes more, by the paired differences of the arms; where conversations stop, and with which kind
+        of simulated customer; and which rule is broken most often. What the figures don't decide is not said. If fakes
+        took part (`stand_ins`), the sentences are no evidence, either.
+        """
+        return write_verdict(self.main_arms, self.arm_comparisons)
 
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
@@ -106,7 +135,7 @@ class Report(Record):
     def _repr_html_(self) -> str:
         """Return the figures of each arm as a notebook shows them."""
         table = build_main_table(self.conversations)
-        texts = [*filter(None, [format_stand_in_notice(self.stand_ins)]), *table.notes]
+        texts = [*filter(None, [format_stand_in_notice(self.stand_ins)]), *self.verdict, *table.notes]
         rows = [(row.name, *row.cells) for row in table.rows]
         return render_table(("", *table.columns), rows) + "".join(map(render_paragraph, texts))
 
@@ -132,6 +161,7 @@ def write_report(path: str | Path, report: Report) -> None:
     content: dict[str, Any] = {}
     for name, field in Report.model_fields.items():
         content[field.alias or name] = getattr(report, name)
+    content["verdict"] = report.verdict
     content["summary"] = report.summary
     try:
         text = to_json(content, by_alias=True, indent=1).decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import combinations
 from operator import attrgetter
 from typing import TypeVar
 
@@ -14,9 +15,9 @@ from arq_graph.milestones.reports.comparison_tables import (
     build_category_tables,
     build_pair_table,
     filter_records,
-    find_reference_arms,
 )
 from arq_graph.milestones.reports.main_table import INTERVAL_NOTE, RECORDED
+from arq_graph.milestones.reports.paired import compare_arms, find_reference_arms
 from arq_graph.milestones.reports.records import Ended, group_by
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.statistics import clipped_mean
@@ -90,15 +91,9 @@ def build_tables(
         ablated: By arm that leaves queries out, the step that they are left out of.
         timed: True to include the seconds of a turn, which no other run repeats.
     """
-    all_arms = group_by(report.conversations, lambda record: record.arm or RECORDED)
-    reference_arms = find_reference_arms(all_arms)
-    arms: dict[str, Records] = {}
-    summaries: dict[str, Summary] = {}
-    for arm, records in all_arms.items():
-        # Ablations are compared with their reference arms, in tables of their own.
-        if arm not in reference_arms:
-            arms[arm] = records
-            summaries[arm] = report.summary.arms.get(arm, report.summary.overall)
+    # Ablations are compared with their reference arms, in tables of their own.
+    arms = report.main_arms
+    summaries = {arm: report.summary.arms.get(arm, report.summary.overall) for arm in arms}
     # Progress and stops are of interest only in conversations, not in single answers.
     conversations = filter_records(arms, lambda record: not record.expected)
     tables = [
@@ -115,11 +110,13 @@ def build_tables(
         _make_output_tokens_table(arms),
         _make_means_table(summaries, timed),
     ]
-    tables.extend(build_ablation_tables(all_arms, reference_arms, ablated or {}))
-    tables.append(build_pair_table(arms, "arms in pairs", "goal_completion"))
+    all_arms = group_by(report.conversations, lambda record: record.arm or RECORDED)
+    tables.extend(build_ablation_tables(all_arms, find_reference_arms(all_arms), ablated or {}))
+    tables.append(build_pair_table(report.arm_comparisons, "arms in pairs", "goal_completion"))
     tables.extend(build_category_tables(arms))
     if any(conversations.values()):
-        tables.append(build_pair_table(conversations, "arms in pairs, progress rate", "progress_rate"))
+        comparisons = compare_arms(conversations, combinations(conversations, 2))
+        tables.append(build_pair_table(comparisons, "arms in pairs, progress rate", "progress_rate"))
     return [table for table in tables if table.rows]
 
 
