@@ -174,7 +174,8 @@ class ToolCaller(Strategy):
                 with_comparison=len(self.tools) > 1,
                 with_pending_calls=name in agent.get_confirmed_tools("customer"),
             )
-            self.heads[name] = self.render_head(tools=[describe_tool(agent, tool)])
+            property_name = get_property_name(name, _RESERVED_NAMES)
+            self.heads[name] = self.render_head(tools=[describe_tool(agent, tool, property_name)])
 
     @staticmethod
     def make_example_blueprint(tools: Sequence[ToolSchema], *, with_comparison: bool = False) -> type[ARQ]:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.running import runs
 
 __all__ = ["runs"]
+pytest_plugins = ["pytester"]
 
 gc.disable()  # while all is imported: it would go through ever more that stays
 

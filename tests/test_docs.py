@@ -69,6 +69,9 @@ def write_files(page: Path, folder: Path) -> None:
 def run_page(page: Path, names: dict[str, Any]) -> None:
     for piece in find_blocks(page, "python"):
         exec(compile(piece.replace("openai:gpt-4o", "offline"), str(page), "exec"), names)
+    for name, value in list(names.items()):
+        if name.startswith("test_"):
+            value()
 
 
 @pytest.fixture

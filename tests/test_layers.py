@@ -19,6 +19,7 @@ LAYERS = [
     "apps",
     "middleware",
     "agui",
+    "testing",
     "experiments",
     "cli",
     "__main__",
@@ -30,6 +31,7 @@ MAY_IMPORT_LANGGRAPH = (
     "arq_graph.apps.",
     "arq_graph.middleware",
     "arq_graph.agui",
+    "arq_graph.testing.",
     "arq_graph.experiments.",
     "arq_graph.cli.",
 )

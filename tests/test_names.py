@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-DOORS = ["arq_graph", "arq_graph.nodes", "arq_graph.milestones", "arq_graph.middleware", "arq_graph.agui"]
+DOORS = [
+    "arq_graph",
+    "arq_graph.nodes",
+    "arq_graph.milestones",
+    "arq_graph.middleware",
+    "arq_graph.agui",
+    "arq_graph.testing",
+]
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -77,6 +77,7 @@ def _import_module(name: str, folder: Path | None) -> ModuleType:
             if not folder or not _find_file(folder, name):
                 return importlib.import_module(name)
             full_name = name
+            _forget_namesakes(folder)
             if not _is_importable_from(folder, name):
                 full_name = f"{_make_package(folder)}.{name}"
             with _allow_neighbours(folder):

@@ -74,18 +74,43 @@ def _find_step_reason(prompt: Prompt, condition: str | None) -> str | None:
 
 def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
     condition = guideline.get("condition")
-    rationale = _find_reason(prompt, guideline)
+    was_applied = was_followed(prompt, guideline["id"])
+    return describe_judgement(
+        guideline,
+        _find_reason(prompt, guideline),
+        may_change=not _is_about_customer(condition),
+        is_continuous=not _LASTING.isdisjoint(split_words(guideline.get("action"))),
+        was_applied=was_applied,
+        # New words make the condition true anew; without a condition, nothing does.
+        is_due_again=was_applied and not is_constant(condition),
+    )
+
+
+def was_followed(prompt: Prompt, guideline: str) -> bool:
+    """Return True if an earlier reply followed the guideline with this id."""
+    return any(record["guideline"] == guideline for record in prompt.now.get("applied", []))
+
+
+def describe_judgement(
+    guideline: Mapping[str, Any],
+    reason: str | None,
+    *,
+    may_change: bool = False,
+    is_continuous: bool = False,
+    was_applied: bool = False,
+    is_due_again: bool = False,
+) -> dict[str, Any]:
+    """Suggest the judgement of a guideline, whose condition holds if there is a `reason`.
+
+    `may_change` says that a tool's result could make it true later in the turn.
+    """
     judgement: dict[str, Any] = {
-        "condition": condition,
-        "condition_application_rationale": rationale or "Nothing that was just said or found has its words.",
-        "could_a_tool_change_that": not _is_about_customer(condition),
+        "condition": guideline.get("condition"),
+        "condition_application_rationale": reason or "Nothing that was just said or found has its words.",
+        "could_a_tool_change_that": may_change,
     }
-    if not rationale:
+    if not reason:
         return judgement | {"condition_applies": "no", "score": 2, "should_apply": False}
-    is_continuous = not _LASTING.isdisjoint(split_words(guideline.get("action")))
-    was_applied = any(record["guideline"] == guideline["id"] for record in prompt.now.get("applied", []))
-    # New words make the condition true anew; without a condition, nothing does.
-    is_due_again = was_applied and not is_constant(condition)
     application = {
         "action": guideline.get("action"),
         "guideline_is_continuous": is_continuous,

@@ -38,26 +38,37 @@ def suggest_answers(prompt: Prompt, properties: Mapping[str, Any]) -> dict[str, 
     if "guidelines" in prompt.sections:
         return judge_guidelines(prompt)
     if "tools" in prompt.sections:
-        return _answer_tool_caller(prompt)
+        return describe_proposals(find_calls(prompt))
     return {}
 
 
-def _answer_tool_caller(prompt: Prompt) -> dict[str, Any]:
+def describe_proposals(calls: Sequence[Call]) -> dict[str, Any]:
+    """Suggest the answer of the tool caller that proposes these calls."""
     answers: dict[str, Any] = {}
-    for call in find_calls(prompt):
+    for call in calls:
         answer = {"score": 9, "arguments": call.answers, "should_run": True}
-        answers[call.key] = {"tool_calls_for_candidate_tool": [answer]}
+        candidate = answers.setdefault(call.key, {"tool_calls_for_candidate_tool": []})
+        candidate["tool_calls_for_candidate_tool"].append(answer)
     return answers
 
 
 def _answer_strategy(prompt: Prompt) -> dict[str, Any]:
-    """Suggest the next action of a planner, and the next move of a speaker: a call that is ready, or else a reply."""
     ready: list[Call] = []
     missing: list[dict[str, Any]] = []
     for call in find_calls(prompt):
         missing.extend(call.missing)
         if not call.missing and prompt.now.get("steps_left", 1):
             ready.append(call)
+    return describe_action(prompt, ready, write_reply(prompt, missing), missing)
+
+
+def describe_action(
+    prompt: Prompt, ready: Sequence[Call], reply: str, missing: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Suggest the next action of a planner, and the next move of a speaker: the first call, or without one the reply.
+
+    The reply asks for the arguments that are `missing`.
+    """
     steps: list[dict[str, Any]] = [{"step": f"call {call.name}", "tool": call.name} for call in ready]
     steps.append({"step": "tell what was found", "tool": None})
     answers: dict[str, Any] = {"next_steps": steps, "answer_rests_on_this_prompt": True}
@@ -65,7 +76,6 @@ def _answer_strategy(prompt: Prompt) -> dict[str, Any]:
         call_now = {ready[0].key: {"arguments": ready[0].answers, "go_ahead": True}}
         answers |= {"action": call_now, "move": call_now}
     else:
-        reply = write_reply(prompt, missing)
         asks = "?" in reply
         answers["action"] = {"final_answer": {"asks_for": missing, "answer": reply}}
         ends_task = not asks and not missing
@@ -88,6 +98,11 @@ def _answer_reviser(prompt: Prompt) -> dict[str, Any]:
         content = write_reply(prompt, [insight for insight in insights if insight.get("argument")])
         if draft and content == NOT_UNDERSTOOD:
             content = draft
+    return describe_revision(prompt, content)
+
+
+def describe_revision(prompt: Prompt, content: str) -> dict[str, Any]:
+    """Suggest one revision with this text, which follows all active guidelines."""
     followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
     facts: list[dict[str, Any]] = []
     for passage in prompt.get_entries("knowledge"):
