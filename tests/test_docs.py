@@ -76,16 +76,14 @@ def run_page(page: Path, names: dict[str, Any]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the README shows."""
+    """A folder with the files that all pages use."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
     (tmp_path / "shop.py").write_text(SHOP)
-    for name, text in zip(
-        ("desk.yaml", "goals.yaml", "suite.yaml"), find_blocks(README, "yaml"), strict=True
-    ):
-        (tmp_path / name).write_text(text)
+    for name in ("guidelines", "milestones", "simulated-users"):
+        write_files(ROOT / "docs" / f"{name}.md", tmp_path)
     return tmp_path
 
 
@@ -147,7 +145,7 @@ def test_the_api_reference_has_every_public_name(package: str) -> None:
 
 def test_every_extra_is_explained_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    install = (ROOT / "docs" / "server.md").read_text(encoding="utf-8").split("## ")[1]
+    install = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").split("## ")[1]
     explained = re.findall(r"^\| `(\w+)` \|", install, re.MULTILINE)
     assert sorted(explained) == sorted(project["optional-dependencies"])
 

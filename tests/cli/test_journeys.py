@@ -7,9 +7,6 @@ from arq_graph import create_guided_agent
 from tests.brain import brain
 from tests.cli.shop import write_shop
 from tests.journeys.returns import make_shop
-from tests.test_docs import ROOT, SHOP, find_blocks, write_files
-
-PAGE = ROOT / "docs" / "journeys.md"
 
 JOURNEY = """
 journeys:
@@ -200,12 +197,3 @@ def test_graph_says_that_a_journey_has_not_begun(repair, cli, shop):
     result = cli("graph", shop, "--journey", "survey", "--thread", "t1")
     assert "the journey 'survey' has not begun in thread 't1'" in result.words
     assert result.out == cli("graph", shop, "--journey", "survey").out
-
-
-def test_graph_draws_the_picture_of_the_page(cli, folder):
-    (folder / "shop.py").write_text(SHOP)
-    write_files(PAGE, folder)
-    talk = "I want to return an item.\nIt is order ORD-1001.\nThe item is faulty."
-    cli("run", "returns.yaml", "--model", "offline", "-c", "-", "--thread", "t1", stdin=talk)
-    result = cli("graph", "returns.yaml", "--journey", "return", "--thread", "t1")
-    assert [result.out] == find_blocks(PAGE, "mermaid")
