@@ -125,6 +125,37 @@ class Score:
                 wasted.append(number)
         return tuple(wasted)
 
+    @cached_property
+    def too_early(self) -> Mapping[int, tuple[str, ...]]:
+        """By wasted call, the milestones that had to be reached before it could serve one, and were not.
+
+        Of alternatives, any would have done. Cost O(V + E + calls).
+        """
+        passed = find_passed(self._graph, self.possibly_reached)
+        wasted = {number: number for number in self.wasted_calls}  # by the numbers of calls and results
+        for number, event in self._transcript.enumerate_events():
+            if isinstance(event, Result) and event.call in wasted:
+                wasted[number] = event.call
+        missing: dict[int, dict[str, None]] = {}
+        for name, numbers in self.observations.events.items():
+            for number in wasted.keys() & set(numbers):
+                if number < self.possibly_reached.get(name, len(self._transcript) + 1):
+                    names = self._list_missing(name, number, passed)
+                    missing.setdefault(wasted[number], {}).update(dict.fromkeys(names))
+        return {number: tuple(names) for number, names in sorted(missing.items()) if names}
+
+    def _list_missing(self, name: str, event: int, passed: Mapping[str, int]) -> list[str]:
+        """Return the dependencies that were not reached before an event; those of a join stand in its place."""
+        missing: dict[str, None] = {}
+        stack = [name]
+        while stack:
+            for dependency in self._graph.predecessors(stack.pop()):
+                if passed.get(dependency, event) >= event and dependency not in missing:
+                    missing[dependency] = None
+                    if self._graph.get_milestone(dependency).type == "Aggregator":
+                        stack.append(dependency)
+        return [name for name in missing if self._graph.get_milestone(name).type != "Aggregator"]
+
     def _find_serving_events(self, reached: Mapping[str, int]) -> set[int]:
         """Return the events at which milestones were both observed and reached."""
         observed = self.observations.events

@@ -21,6 +21,7 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import find_satisfying_dependencies
 from arq_graph.milestones.reports.graph_layout import compute_layout
+from arq_graph.milestones.reports.page_data import describe_figures
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice
 from arq_graph.milestones.reports.table_format import Table
@@ -36,6 +37,11 @@ MAX_CHARACTERS = 4_000
 _SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
 _MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight", "optional"}
 _OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds", "content", "opening"}
+_OMITTED_FIGURES: Any = {
+    "overall": {"guidelines"},
+    "use_cases": {"__all__": {"guidelines"}},
+    "arms": {"__all__": {"guidelines"}},
+}
 
 # Characters that could end a script element or begin another, and line ends that older JavaScript refuses in a text.
 _SCRIPT_ESCAPES = str.maketrans(
@@ -181,14 +187,14 @@ def _describe_report(report: Report) -> dict[str, Any]:
         graphs[name] = _DrawnGraph(len(graphs), name, graph_record)
     return {
         "stand_in": format_stand_in_notice(report.stand_ins),
-        "summary": report.summary.model_dump(),
+        "summary": report.summary.model_dump(exclude=_OMITTED_FIGURES),
         # Conversations are counted before their graphs are described.
         "conversations": [graphs[record.graph].add(record) for record in report.conversations],
         "graphs": [graph.describe() for graph in graphs.values()],
         "broken": [record.error for record in report.broken],
         "missing": report.missing,
         "stopped": report.stopped,
-    }
+    } | describe_figures(report)
 
 
 class _DrawnGraph:

@@ -35,6 +35,7 @@ _FIELDS_OF_SCORE = (
     "path_taken",
     "coverage",
     "wasted_calls",
+    "too_early",
     "repeated_calls",
     "invented_arguments",
 )
@@ -88,6 +89,7 @@ class ConversationRecord(Record):
         coverage: The share of all milestones that were reached.
         events: The number of events; `turns` of them are the user's messages, and `calls` tool calls.
         wasted_calls: The calls, by event number, that served no milestone.
+        too_early: By wasted call, the milestones that had to be reached before it could serve one, and were not.
         repeated_calls: Those of a tool called before with the same arguments.
         invented_arguments: Paths of the possibly invented arguments, by the call's event number.
         unanswered_calls: The calls that have no result.
@@ -137,6 +139,7 @@ class ConversationRecord(Record):
     turns: int
     calls: int
     wasted_calls: tuple[int, ...] = ()
+    too_early: Mapping[int, tuple[str, ...]] = {}
     repeated_calls: tuple[int, ...] = ()
     invented_arguments: Mapping[int, tuple[str, ...]] = {}
     unanswered_calls: tuple[int, ...] = ()

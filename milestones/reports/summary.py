@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from arq_graph.milestones.reports.guideline_figures import GuidelineFigures, compute_guideline_figures
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
 from arq_graph.milestones.reports.statistics import clipped_mean, pass_hat_k, share_interval
 
@@ -98,6 +99,7 @@ class Summary(Record):
         model_calls: Requests of the app to its models, a conversation.
         input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: The seconds that the app took for a turn, over all turns.
+        guidelines: The figures of each guideline that an agent of this library noted, most often broken first.
     """
 
     conversations: int
@@ -124,6 +126,7 @@ class Summary(Record):
     output_tokens: Mean
     turn_seconds: Mean
     ended: Mapping[Ended, int] = {}
+    guidelines: tuple[GuidelineFigures, ...] = ()
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         for name in ("conversations", "goal_completion", "progress_rate"):
@@ -185,6 +188,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         output_tokens=_average(_collect_values(group, "output_tokens")),
         turn_seconds=_average(turn_seconds),
         ended=dict(Counter(_collect_values(group, "ended")).most_common()),
+        guidelines=compute_guideline_figures(group),
     )
 
 

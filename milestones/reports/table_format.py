@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from arq_graph.milestones.reports.records import ConversationRecord, Record
 from arq_graph.milestones.reports.summary import Records, compute_progress_ends, compute_rate
@@ -24,15 +25,25 @@ class Row(Record):
 
 
 class Table(Record):
-    """A table as it is shown: in the terminal, on the page and in the JSON alike."""
+    """A table as it is shown: in the terminal, on the page and in the JSON alike.
+
+    The page draws a `chart` in place of a table of that kind.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    kind: Literal["figures", "chart"] = "figures"
 
 
-def make_table(title: str, columns: Iterable[str], rows: Rows, notes: Sequence[str] = ()) -> Table:
+def make_table(
+    title: str,
+    columns: Iterable[str],
+    rows: Rows,
+    notes: Sequence[str] = (),
+    kind: Literal["figures", "chart"] = "figures",
+) -> Table:
     """Return a table of these cells; the number of cases comes first if the rows have it."""
     columns = list(columns)
     if any(CASES in cells for cells in rows.values()):
@@ -40,7 +51,7 @@ def make_table(title: str, columns: Iterable[str], rows: Rows, notes: Sequence[s
     table_rows = []
     for name, cells in rows.items():
         table_rows.append(Row(name=name, cells=tuple(cells.get(column, NOT_KNOWN) for column in columns)))
-    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=tuple(notes))
+    return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=tuple(notes), kind=kind)
 
 
 def format_percent(share: float | None) -> str:

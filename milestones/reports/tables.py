@@ -16,6 +16,7 @@ from arq_graph.milestones.reports.comparison_tables import (
     build_pair_table,
     filter_records,
 )
+from arq_graph.milestones.reports.guideline_tables import build_guideline_tables
 from arq_graph.milestones.reports.main_table import INTERVAL_NOTE, RECORDED
 from arq_graph.milestones.reports.paired import compare_arms, find_reference_arms
 from arq_graph.milestones.reports.records import Ended, group_by
@@ -110,6 +111,7 @@ def build_tables(
         _make_output_tokens_table(arms),
         _make_means_table(summaries, timed),
     ]
+    tables.extend(build_guideline_tables(summaries))
     all_arms = group_by(report.conversations, lambda record: record.arm or RECORDED)
     tables.extend(build_ablation_tables(all_arms, find_reference_arms(all_arms), ablated or {}))
     tables.append(build_pair_table(report.arm_comparisons, "arms in pairs", "goal_completion"))
@@ -133,7 +135,7 @@ def _make_completion_table(arms: RecordsByArm, nothing_to_complete: int) -> Tabl
             f"Left out of both rates, because the graph asks for nothing there: {nothing_to_complete:,}."
         )
     rows = _group_rows(arms, format_goal_completed, "tested_part")
-    return make_table("goal completion", arms, rows, notes)
+    return make_table("goal completion", arms, rows, notes, "chart" if len(rows) == 1 else "figures")
 
 
 def _make_group_table(title: str, arms: RecordsByArm, field: str) -> Table:
@@ -141,7 +143,7 @@ def _make_group_table(title: str, arms: RecordsByArm, field: str) -> Table:
     rows = _group_rows(arms, format_goal_completed, field)
     if len(rows) == 1:
         rows.clear()
-    return make_table(title, arms, rows)
+    return make_table(title, arms, rows, kind="chart" if field == "user" else "figures")
 
 
 def _group_rows(arms: RecordsByArm, format_cell: FormatCell, *fields: str) -> dict[str, Cells]:
@@ -217,7 +219,7 @@ def _make_stops_table(arms: RecordsByArm) -> Table:
         has_outcomes = any(record.outcome for records in arms.values() for record in records)
         rest = ", or the world that the scenario names reports no success." if has_outcomes else "."
         notes.append(_END_NOTE + rest)
-    return make_table("stopped at", arms, rows, notes)
+    return make_table("stopped at", arms, rows, notes, "chart")
 
 
 def _count_stops(records: Records) -> Counter[str]:

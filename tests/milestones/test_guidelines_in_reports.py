@@ -5,6 +5,7 @@ from typing import Any
 
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.milestones import MilestoneGraph, Report, Scenario, Suite, evaluate, read_transcripts
+from arq_graph.milestones.reports.tables import build_tables
 from tests.brain import brain
 from tests.milestones.evaluated import Answers, shopper, talker
 from tests.order_tools import get_order
@@ -82,3 +83,21 @@ def test_the_results_file_keeps_what_was_concluded_in_each_turn(tmp_path: Path):
     assert [(verdict.tool, verdict.kind) for verdict in first.verdicts][:1] == [("get_order", "run")]
     assert "is not followed, without a reason" in first.violations[0]
     assert (first.revisions, second.revisions) == (2, 2)
+
+
+def test_a_table_shows_each_guideline_with_why_it_was_broken():
+    report = run_desk()
+    [table] = [table for table in build_tables(report) if table.title == "guidelines"]
+    assert table.columns == ("conversations", "turns", "followed", "broken", "excused", "score")
+    assert {row.name: row.cells for row in table.rows} == {
+        "no-promises": ("1", "2", "0", "2", "0", "8.0"),
+        "look-up": ("1", "2", "2", "0", "0", "9.0"),
+    }
+    assert table.notes[1] == "no-promises was broken: named a day (2)."
+    [figures, _] = report.summary.arms["desk"].guidelines
+    assert (figures.broken, figures.broken_conversations, figures.reasons) == (2, 1, {"named a day": 2})
+
+
+def test_without_notes_there_is_no_table_of_guidelines():
+    report = evaluate(make_suite(), {"talker": Answers(talker)})
+    assert not any("guidelines" in table.title for table in build_tables(report))

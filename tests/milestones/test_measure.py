@@ -89,6 +89,21 @@ def test_a_call_in_the_wrong_order_counts_when_it_is_repeated():
     assert again.repeated_calls == (5,)
 
 
+def test_a_call_that_came_too_early_names_what_had_to_be_reached_before_it():
+    assert score_calls(CHAIN, "b", "a", "b").too_early == {1: ("a",)}
+    assert score_calls(CHAIN, "a", "a", "x").too_early == {}  # a repeated call, and one that serves nothing
+    refund = score_calls(BRANCHES, "refund", "close")
+    assert refund.too_early == {1: ("get_order",), 3: ("refund", "expedite", "transfer")}
+    join = make_graph(
+        "a",
+        "b",
+        "name: both, type: Aggregator, dependencies: [a, b]",
+        "name: c, type: FC, dependencies: [both]",
+        make_end("c"),
+    )
+    assert score_calls(join, "a", "c").too_early == {3: ("b",)}
+
+
 FORBIDDEN = """
 forbidden:
 - {tool: cancel_order, arguments: {order_id: {absent: true}}}
