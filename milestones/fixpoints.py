@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from math import inf, lcm, nextafter
 
@@ -17,6 +18,9 @@ from arq_graph.milestones.milestone import END, START
 
 NEVER = inf
 """Larger than any event number and any distance: not reached, or out of reach."""
+
+_MAX_PROGRESS = 64
+"""So many sets of reached milestones have their progress kept: conversations on one graph mostly share a few."""
 
 # Event numbers and distances are whole numbers, or NEVER.
 Whole = int | float
@@ -49,6 +53,12 @@ class IndexedGraph:
             if milestone.optional:
                 self.optional_lengths[number] = self.lengths[number]
                 self.lengths[number] = 0
+        # How many dependencies each waits for: one of alternatives, or all.
+        self.needed_counts = [1] * len(self.names)
+        for number, dependencies in enumerate(self.dependencies):
+            if self.requires_all[number]:
+                self.needed_counts[number] = len(dependencies)
+        self.compute_progress = lru_cache(maxsize=_MAX_PROGRESS)(partial(_compute_progress, self))
         self.depths = compute_needs(self, {self.start})
         self.end_needs_nothing = find_reach_events(self, {}, 0)[self.end] < NEVER
 
@@ -171,11 +181,7 @@ def _solve_least_fixpoint(
     it comes from (the rule is superior in Knuth's sense), Dijkstra's order settles each milestone once.
     """
     values: list[Whole] = [NEVER] * len(graph.names)
-    # How many dependencies have still to be settled: one of alternatives, or all.
-    unsettled = [1] * len(graph.names)
-    for number, dependencies in enumerate(graph.dependencies):
-        if graph.requires_all[number]:
-            unsettled[number] = len(dependencies)
+    unsettled = graph.needed_counts.copy()
     heap: list[tuple[Whole, int]] = [(0, number) for number in sorted(sources)]
     while heap:
         value, number = heappop(heap)
@@ -245,6 +251,10 @@ def _compute_costs(
 
 def compute_progress(graph: IndexedGraph, reached: Collection[int]) -> tuple[float, int]:
     """Return the progress rate and the milestone at which it has its maximum; see `measure.compute_progress_rate`."""
+    return graph.compute_progress(frozenset(reached))
+
+
+def _compute_progress(graph: IndexedGraph, reached: frozenset[int]) -> tuple[float, int]:
     if graph.end in reached:
         return 1.0, graph.end
     needs = compute_needs(graph, reached)

@@ -9,7 +9,7 @@ marked as possibly invented.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -19,11 +19,10 @@ from unicodedata import normalize
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
-from arq_graph.milestones.values import is_number
 from arq_graph.reasoning.sections import CASED, RANGE_DASHES
 
-_DIGITS = regex.compile(r"\d+")
-_DATE = regex.compile(r"\d{4}-\d{2}-(\d{2})")
+_DIGITS = re.compile(r"\d+")
+_DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
 _DASH = regex.compile(RANGE_DASHES)
 # A number, unless it is part of a word ("HAT136" holds no number), or a word; C stands for a digit or letter.
 _NUMBER_OR_WORD = r"(?<!C)\d++(?!C)(?:,\d{3}(?!C))*+(?:\.\d++(?!C))?+|C+".replace("C", CASED)
@@ -37,6 +36,12 @@ _ASCII_SEPARATORS = re.compile(_SEPARATORS.pattern, re.ASCII)
 # A code such as "A-17 B" is also looked for without separators, if it is too long to arise by chance.
 MIN_SQUEEZED_LENGTH = 6
 _MAX_EXPONENT = 400  # floats end before
+# Plain types come first, because a look at an abstract class takes longer.
+_SCALARS = (str, int, float)
+_LISTS = (list, tuple)
+_MAPPINGS = (dict, Mapping)
+# Between these, a value has the same words and numbers as alone.
+_BOUNDARIES = frozenset(" \n\"':;()[]{}<>")
 
 
 class Grounding:
@@ -44,6 +49,7 @@ class Grounding:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._joined_texts = "\n"
         # How many texts each of these holds: a text is added when a value is first looked up there.
         self._indexed_counts = {"words": 0, "squeezed": 0, "days": 0}
         self._words = " "
@@ -59,7 +65,9 @@ class Grounding:
 
     def add_text(self, text: str) -> None:
         """Add a text that the agent was given: a customer's message, a tool's result, a variable's value."""
-        self._texts.append(text)
+        folded = _fold(text)
+        self._texts.append(folded)
+        self._joined_texts += folded + "\n"
 
     def find_invented_arguments(self, call: Call) -> tuple[str, ...]:
         """Return the arguments of a call, as paths like `passengers[0].dob`, whose value nobody gave before it.
@@ -67,49 +75,65 @@ class Grounding:
         True, false, null and empty texts are decisions, not facts, and are never marked.
         """
         invented: list[str] = []
-        # No recursion: arguments may be nested deeper than Python's stack.
+        # No recursion: arguments may be nested deeper than Python's stack. The last value comes first.
         stack: list[tuple[str, Any]] = [("", call.arguments)]
         while stack:
             path, value = stack.pop()
-            if isinstance(value, str) or is_number(value):
-                if value in self._grounded_values:
-                    continue
-                if self._is_grounded(value):
-                    self._grounded_values.add(value)
-                else:
+            if isinstance(value, _SCALARS):
+                if not isinstance(value, bool) and not self._is_grounded(value):
                     invented.append(path)
-            elif isinstance(value, list | tuple):
-                children = [(f"{path}[{index}]", child) for index, child in enumerate(value)]
-                stack.extend(reversed(children))
-            elif isinstance(value, Mapping):
+            elif isinstance(value, _LISTS):
+                stack += [(f"{path}[{index}]", child) for index, child in enumerate(value)]
+            elif isinstance(value, _MAPPINGS):
                 prefix = f"{path}." if path else ""
-                children = [(f"{prefix}{key}", child) for key, child in value.items()]
-                stack.extend(reversed(children))
-        return tuple(invented)
+                stack += [(f"{prefix}{key}", child) for key, child in value.items()]
+        return tuple(reversed(invented))
 
     def _is_grounded(self, value: str | float) -> bool:
-        if not isinstance(value, str):
-            return self._has_words(_normalize_number(str(value)))
-        ends = [value] if value.isascii() else _DASH.split(value)
-        return all(map(self._is_text_grounded, ends))
-
-    def _is_text_grounded(self, value: str) -> bool:
-        text = _fold(value)
-        words = _extract_words(text)
-        if not words or self._has_words(words):
+        if value in self._grounded_values:
             return True
-        if len(text) < MIN_SQUEEZED_LENGTH:
-            return False
+        if not isinstance(value, str):
+            is_grounded = self._has_number(_normalize_number(str(value)))
+        elif value.isascii():
+            is_grounded = self._has_text(value.lower())
+        else:
+            is_grounded = all(map(self._has_text, map(_fold, _DASH.split(value))))
+        if is_grounded:
+            self._grounded_values.add(value)
+        return is_grounded
+
+    def _has_number(self, number: str) -> bool:
+        start = self._joined_texts.find(number, 1, -1)
+        return self._stands_alone(number, start) or self._has_words(number)
+
+    def _has_text(self, text: str) -> bool:
+        start = self._joined_texts.find(text, 1, -1)
+        if self._stands_alone(text, start):
+            return True
         if date := _DATE.fullmatch(text):
             return self._has_day(date[1].lstrip("0"))
+        is_missing_word = start < 0 and text.isascii() and text.isalnum() and text[0].isalpha()
+        if not is_missing_word:
+            words = _extract_words(text)
+            if not words or self._has_words(words):
+                return True
+        if len(text) < MIN_SQUEEZED_LENGTH:
+            return False
         squeezed = _squeeze(text)
         is_code = len(squeezed) >= MIN_SQUEEZED_LENGTH and any(map(str.isdigit, squeezed))
         return is_code and self._has_squeezed(squeezed)
 
+    def _stands_alone(self, text: str, start: int) -> bool:
+        """Return whether a text that occurs there, -1 for nowhere, is between spaces, quotes or brackets."""
+        if start < 0:
+            return False
+        neighbours = self._joined_texts[start - 1], self._joined_texts[start + len(text)]
+        return _BOUNDARIES.issuperset(neighbours)
+
     def _has_words(self, words: str) -> bool:
         """Return whether a text holds these words and numbers, one after the other."""
-        for text in self._take_new_texts("words"):
-            self._words += _extract_words(text) + " "
+        if new_texts := self._take_new_texts("words"):
+            self._words += _extract_words("\n".join(new_texts)) + " "
         return f" {words} " in self._words
 
     def _has_day(self, day: str) -> bool:
@@ -123,10 +147,10 @@ class Grounding:
             self._squeezed += "|" + _squeeze(text)
         return squeezed in self._squeezed
 
-    def _take_new_texts(self, index: str) -> Iterator[str]:
+    def _take_new_texts(self, index: str) -> list[str]:
         new_texts = self._texts[self._indexed_counts[index] :]
         self._indexed_counts[index] = len(self._texts)
-        return map(_fold, new_texts)
+        return new_texts
 
 
 def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
@@ -138,10 +162,9 @@ def find_invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]
     grounding = Grounding()
     invented_arguments: dict[int, tuple[str, ...]] = {}
     for number, event in transcript.enumerate_events():
-        grounding.add_event(event)
-        if not isinstance(event, Call) or event.by != "agent":
-            continue
-        if paths := grounding.find_invented_arguments(event):
+        if not isinstance(event, Call):
+            grounding.add_event(event)
+        elif event.by == "agent" and (paths := grounding.find_invented_arguments(event)):
             invented_arguments[number] = paths
     return invented_arguments
 

@@ -15,6 +15,7 @@ from arq_graph.milestones.findings import require_measurable
 from arq_graph.milestones.fixpoints import (
     NEVER,
     IndexedGraph,
+    Whole,
     compute_needs,
     compute_progress,
     find_passing_events,
@@ -109,7 +110,7 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
     """
     indexed = require_measurable(graph)
     numbers = _number_reached(indexed, reached)
-    needs = compute_needs(indexed, numbers)
+    needs: list[Whole] = []
     satisfying = find_satisfying_dependencies(graph, reached)
     _, best = compute_progress(indexed, numbers)
     stack = [indexed.names[best]]
@@ -118,6 +119,7 @@ def find_path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[
         name = stack.pop()
         dependencies = satisfying.get(name) or tuple(graph.predecessors(name))
         if name not in reached and graph.get_milestone(name).requires == "any":
+            needs = needs or compute_needs(indexed, numbers)
             nearest = min(dependencies, key=lambda dependency: needs[indexed.numbers[dependency]])
             dependencies = (nearest,)
         stack += [dependency for dependency in dependencies if dependency not in visited]

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pydantic_core import from_json
+
 _SCALAR_TYPES = (str, int, bool)
 _ENCODERS: dict[bool, json.JSONEncoder] = {}
 for _sort_keys in (False, True):
@@ -84,6 +86,22 @@ def as_text(value: Any, *, sort_keys: bool = False) -> str:
         return _ENCODERS[sort_keys].encode(value)
     except TypeError:  # a Python literal may have keys that JSON doesn't allow
         return repr(value)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON as Python's own module does, and faster.
+
+    Raises:
+        ValueError: It isn't JSON.
+        RecursionError: It is nested too deep.
+    """
+    try:
+        return from_json(text)
+    except (
+        ValueError,
+        TypeError,
+    ):  # what it does not accept, lone surrogates and deep nesting, may still be JSON
+        return json.loads(text)
 
 
 def _get_keys_with_value(mapping: Mapping[Any, Any]) -> set[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import isfinite
@@ -9,7 +10,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, JsonValue
 
-from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.notebook import ShortRepr
 from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
@@ -278,7 +278,7 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
         id=transcript.id,
         use_case=transcript.use_case,
         task=transcript.task,
-        reached=tuple(ReachedMilestone(name=name, step=step) for name, step in score.reached.items()),
+        reached=[{"name": name, "step": step} for name, step in score.reached.items()],
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
         forbidden=tuple(ForbiddenRecord(step=event.event, rule=str(event.rule)) for event in score.forbidden),
         events=len(transcript),
@@ -295,14 +295,22 @@ def make_conversation_record(transcript: Transcript, score: Score, **fields: Any
 
 def _digest_content(transcript: Transcript) -> tuple[str, str | None]:
     """Return digests of all events, and of the first message of the user, if there is one."""
-    events = []
+    parts: list[str] = []
     opening = None
     for event in transcript.events:
-        speaker = getattr(event, "speaker", None)
-        if opening is None and speaker == "user":
-            opening = fingerprint(event.text)
-        events.append((type(event).__name__, speaker, event.text))
-    return fingerprint(*events), opening
+        if isinstance(event, Call):
+            parts += ["call", event.tool, event.malformed or str(event.arguments)]
+        elif isinstance(event, Message):
+            parts += [event.speaker, event.text]
+            if opening is None and event.speaker == "user":
+                opening = _digest_text(event.text)
+        else:
+            parts += ["result", event.text]
+    return _digest_text("\0".join(parts)), opening
+
+
+def _digest_text(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _read_evaluation_fields(transcript: Transcript) -> dict[str, Any]:

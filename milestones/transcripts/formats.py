@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -26,6 +25,7 @@ from arq_graph.milestones.transcripts import (
     tau_bench,
     telemetry,
 )
+from arq_graph.milestones.values import parse_json
 
 FORMATS: tuple[Any, ...] = (
     tau2_bench,
@@ -161,7 +161,7 @@ def _is_json_lines(path: Path, first_lines: list[str]) -> bool:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except RecursionError:
         return InputError("nested too deeply to be a conversation")
     except ValueError as error:

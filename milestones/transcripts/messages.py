@@ -8,7 +8,6 @@ arguments of a call may be an object or the text that a model wrote.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,13 +28,15 @@ from arq_graph.milestones.transcripts.parts import (
 )
 from arq_graph.milestones.transcripts.speakers import SPEAKERS, get_speaker, is_of_langchain, read_done_steps
 from arq_graph.milestones.turn_note import read_turn_notes
+from arq_graph.milestones.values import parse_json
 from arq_graph.reasoning.tool_calls import UnansweredCalls
 
-_parse_json = json.JSONDecoder().decode
 _CALL_IDS = ("tool_call_id", "toolCallId", "call_id")
 _CALL_KEYS = ("tool_calls", "toolCalls", "invalid_tool_calls", "function_call")
 _BODY_KEYS = ("parts", "content", "message", "text", "refusal")
 _TEXT_ALONE = {"role", "content"}
+_TEXT_RESULT = {"role", "content", "tool_call_id", "name"}
+_TALKING_ROLES = tuple(role for role, speaker in SPEAKERS.items() if speaker in ("user", "agent"))
 _OTHER_KEYS = """
 additional_kwargs response_metadata metadata artifact raw_data providerOptions providerMetadata result error
 toolInvocations tool_messages tool_call_chunks
@@ -94,11 +95,11 @@ class _Parser:
         self._index = 0
 
     def add(self, index: int, message: Any) -> None:
+        if _is_text_alone(message):
+            self.events.append(Message(SPEAKERS[message["role"]], message["content"], index))
+            return
         fields = _get_fields(message)
         speaker = get_speaker(fields)
-        if speaker in ("user", "agent") and _is_text_alone(fields):
-            self.events.append(Message(speaker, fields["content"], index))
-            return
         step = fields.get("step", index)
         if speaker is None:
             known_names = ", ".join(SPEAKERS)
@@ -185,9 +186,11 @@ class _Parser:
         self.events.append(Result(number, tool, text, part.failed, step))
 
 
-def _is_text_alone(fields: Mapping[str, Any]) -> bool:
-    """Return whether a message has nothing but its role and a text, as most have."""
-    return fields.keys() == _TEXT_ALONE and isinstance(fields["content"], str)
+def _is_text_alone(message: Any) -> bool:
+    """Return whether a message of the user or the agent has nothing but its role and a text, as most have."""
+    if type(message) is not dict or message.keys() != _TEXT_ALONE or not isinstance(message["content"], str):
+        return False
+    return message["role"] in _TALKING_ROLES
 
 
 def _get_fields(message: Any) -> Mapping[str, Any]:
@@ -230,6 +233,8 @@ def _check_keys(fields: Mapping[str, Any], place: str) -> None:
 def _read_tool_message(fields: Mapping[str, Any], place: str) -> list[Part]:
     if fields.get("tool_messages"):  # tau2-bench
         return [read_result(message) for message in fields["tool_messages"]]
+    if fields.keys() <= _TEXT_RESULT and isinstance(fields.get("content"), str):  # as most are
+        return [ResultPart(fields["content"], fields.get("tool_call_id"), fields.get("name"))]
     # Either the message is a result, whose own `id` is not the call's, or it has some among its parts.
     body = get_first(fields, ("parts", "content"))
     results: list[Part] = []
@@ -316,7 +321,7 @@ def _parse_call(part: CallPart, step: Any, by: Caller) -> Call:
     if isinstance(arguments, str):
         try:
             # Several providers write nothing at all for a tool without arguments.
-            parsed = _parse_json(arguments) if arguments.strip() else {}
+            parsed = parse_json(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
             parsed = None
     if isinstance(parsed, Mapping):
