@@ -81,6 +81,7 @@ def test_every_folder_of_the_checkout_is_packed() -> None:
         "arq_graph.nodes/prompts/guideline_matcher.md",
         "arq_graph.nodes/prompts/guideline_matcher.yaml",
         "arq_graph.agent/preparation.md",
+        "arq_graph.cli/scaffold/common/dot-github/workflows/agent.yml",
         "arq_graph.milestones/py.typed",
         "arq_graph.milestones/prompts/milestone_judge.md",
         "arq_graph.milestones.users/personas.yaml",
@@ -131,6 +132,19 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
 def test_the_demo_runs_and_is_explained(tmp_path: Path) -> None:
     assert "Thanks, that is all. Goodbye!" in run_command(tmp_path, "demo", "--no-evaluation")
     assert "wrap-up" in run_command(tmp_path, "explain")
+
+
+@pytest.mark.slow
+def test_a_new_project_passes_its_own_tests(tmp_path: Path) -> None:
+    run_command(tmp_path, "init", "desk")
+    folder = tmp_path / "desk"
+    assert "6 conversations" in run_command(folder, "evaluate", "suite.yaml")
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(tests, cwd=folder, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
+    served = [sys.executable, "-c", "import graph; print(type(graph.graph).__name__)"]
+    done = subprocess.run(served, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout == "CompiledStateGraph\n", done.stderr
 
 
 @pytest.mark.slow

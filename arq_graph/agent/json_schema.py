@@ -17,6 +17,9 @@ from arq_graph.reasoning.schema import NotStrict
 MAX_SHOWN_CHOICES = 12
 """How many values of an enum the prompt shows as an argument's type."""
 
+MAX_INLINED = 1_000
+"""How many references an argument's schema may stand for, however deep; beyond that, its value is asked for as JSON."""
+
 _UNIONS = ("anyOf", "oneOf")
 
 
@@ -89,23 +92,30 @@ def _make_resource(schema: Mapping[str, Any]) -> Any:
     return dialect.create_resource(schema)
 
 
-def inline_references(schema: Any, root: Mapping[str, Any], parents: tuple[str, ...] = ()) -> Any:
-    """Replace each `$ref` by the part of `root` that it leads to; `parents` are the references around it.
+def inline_references(schema: Any, root: Mapping[str, Any]) -> Any:
+    """Replace each `$ref` by the part of `root` that it leads to.
 
     Raises:
-        NotStrict: A reference is recursive or leads nowhere.
+        NotStrict: A reference is recursive or leads nowhere, or there are more than `MAX_INLINED`, since a few
+            definitions that refer to each other can stand for billions of values.
     """
+    return _inline(schema, root, (), iter(range(MAX_INLINED)))
+
+
+def _inline(schema: Any, root: Mapping[str, Any], parents: tuple[str, ...], budget: Iterator[int]) -> Any:
     if isinstance(schema, list):
-        return [inline_references(item, root, parents) for item in schema]
+        return [_inline(item, root, parents, budget) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     reference = schema.get("$ref")
     if not isinstance(reference, str):
-        return {key: inline_references(value, root, parents) for key, value in schema.items()}
+        return {key: _inline(value, root, parents, budget) for key, value in schema.items()}
     definition = find_definition(root, reference)
     if reference in parents or definition is None:
         raise NotStrict(f"{reference} refers to itself or to nothing")
-    return inline_references(definition, root, (*parents, reference))
+    if next(budget, None) is None:
+        raise NotStrict(f"it has more than {MAX_INLINED} references")
+    return _inline(definition, root, (*parents, reference), budget)
 
 
 def describe_type(schema: Any) -> str:

@@ -132,17 +132,39 @@ for _transport in ("stdio", "streamable_http"):
 def _load_tools(document: Document, name: str) -> dict[str, BaseTool] | str:
     """Return all tools of a server by name, or an error message."""
     try:
+        server = McpServer.model_validate(document.values["mcp"][name])
+    except ValidationError:  # reported at the server's own place
+        raise PydanticKnownError("default_factory_not_called") from None
+    try:
+        return list_mcp_tools(server, name, document.folder)
+    except SpecError as error:
+        return str(error)
+
+
+def list_mcp_tools(server: McpServer, name: str, folder: Path) -> dict[str, BaseTool]:
+    """Ask a server for its tools.
+
+    Args:
+        server: The server.
+        name: What its tools call it in errors.
+        folder: Where its `command` is started.
+
+    Returns:
+        The tools by name; `metadata` has the annotations, such as `readOnlyHint`.
+
+    Raises:
+        SpecError: The server gives no tools; the message says why.
+    """
+    try:
         from langchain_mcp_adapters.client import MultiServerMCPClient
         from mcp.types import CallToolResult, TextContent
 
-        server = McpServer.model_validate(document.values["mcp"][name])
-        connection = server.make_connection(document.folder)
+        connection = server.make_connection(folder)
     except ImportError as error:
-        return f'needs pip install -U "arq_graph[mcp]": {error}'
-    except ValidationError:  # reported at the server's own place
-        raise PydanticKnownError("default_factory_not_called") from None
+        raise SpecError(f'needs pip install -U "arq_graph[mcp]": {error}') from None
     except KeyError as error:
-        return f"needs the environment variable {error.args[0]}, which is not set"
+        message = f"needs the environment variable {error.args[0]}, which is not set"
+        raise SpecError(message) from None
 
     async def report_failure(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         try:
@@ -158,7 +180,8 @@ def _load_tools(document: Document, name: str) -> dict[str, BaseTool] | str:
     except Exception as error:
         hint = "is its path right (often /mcp)" if server.url else "do its arguments stand in `args`"
         failure = _describe_failure(error)
-        return f"({server.address}) gives no tools: {failure}; is there an MCP server, and {hint}?"
+        message = f"({server.address}) gives no tools: {failure}; is there an MCP server, and {hint}?"
+        raise SpecError(message) from error
     return {tool.name: tool for tool in tools}
 
 

@@ -49,7 +49,7 @@ _EXAMPLES: dict[str, Any] = {
     "uuid": "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
 }
 """By the type or format of a JSON schema, an example of its values."""
-_FILE_MODELS: dict[str, type[BaseModel]] = {
+FILE_MODELS: dict[str, type[BaseModel]] = {
     "agent": Agent,
     "tools": ToolFile,
     "milestones": MilestoneFile,
@@ -210,7 +210,7 @@ def schema(
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
-    print(json.dumps(_FILE_MODELS[kind].model_json_schema(), indent=2, ensure_ascii=False))
+    print(json.dumps(FILE_MODELS[kind].model_json_schema(), indent=2, ensure_ascii=False))
 
 
 def _show_section(title: str, entries: Mapping[str, Sequence[RenderableType]]) -> None:

@@ -27,6 +27,7 @@ from arq_graph.errors import ArqGraphError, ReasoningError
 
 _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
+    "init": "Write a folder with an agent to start from, its tests, simulated customers, server and CI.",
     "chat": "Talk to an agent in the terminal.",
     "run": "Run a conversation from a file, and print one JSON line per turn.",
     "explain": "See why the last reply is what it is: guidelines, tool decisions, revisions.",

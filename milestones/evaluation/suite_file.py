@@ -341,7 +341,8 @@ def _read_with_arguments(file: Path, arguments: Mapping[str, Any]) -> str:
     """Return the text of a milestone file, with the world's arguments in place of their names."""
     text = read_text(file, file_kind="milestone file")
     for match in _PLACEHOLDER.finditer(text):
-        if match[1] not in arguments:
+        is_comment = text[text.rfind("\n", 0, match.start()) + 1 :].lstrip().startswith("#")
+        if match[1] not in arguments and not is_comment:
             hint = suggestion(match[1], arguments)
             line = text.count("\n", 0, match.start()) + 1
             message = f"`{match[0]}` stands for an argument that the world isn't given{hint}"
