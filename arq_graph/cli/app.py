@@ -30,7 +30,7 @@ _COMMANDS = {
     "init": "Write a folder with an agent to start from, its tests, simulated customers, server and CI.",
     "chat": "Talk to an agent in the terminal.",
     "run": "Run a conversation from a file, and print one JSON line per turn.",
-    "explain": "See why the last reply is what it is: guidelines, tool decisions, revisions.",
+    "explain": "See why a reply is what it is: guidelines, tool decisions, revisions.",
     "graph": "Print the agent's graph, or one of its journeys, as Mermaid.",
     "prepare": "Ask once what never changes about the guidelines, and save it beside the file.",
     "check": "Read an agent's file as a run would, and show what is in it.",

@@ -79,4 +79,6 @@ def evaluate(
     write_outputs(report, json, html, transcripts, tables, csv=csv, title="Evaluation")
     evaluation.show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
     note(f"The conversations are in {results}.")
+    if any(record.guidelines for record in report.conversations):
+        note(f"See why an agent said what it said: arq-graph explain {results} --conversation ID --turn N")
     evaluation.require_complete([report], resume_hint)

@@ -1,17 +1,19 @@
-"""`arq-graph explain`: the last turn of a thread, with every decision."""
+"""`arq-graph explain`: the last turn of a thread, or a turn of an evaluated conversation, with every decision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 from rich.console import RenderableType
 from rich.text import Text
-from typer import Option
+from typer import Argument, BadParameter, Option
 
 from arq_graph.agent.journey import make_rule_id
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolVerdict
 from arq_graph.cli import options
+from arq_graph.cli.explain_results import explain_result
 from arq_graph.cli.journey_view import explain_journey
 from arq_graph.cli.screen import (
     join_parts,
@@ -27,7 +29,9 @@ from arq_graph.cli.takeover_view import format_checks, takeover_view
 from arq_graph.cli.threads import ThreadNote, find_latest_thread, load_last_turn, open_existing_threads
 from arq_graph.cli.turn import Turn
 from arq_graph.cli.turn_view import (
+    DECISION_LABELS,
     LIMIT,
+    ORIGIN_LABELS,
     customer_view,
     format_call,
     format_move,
@@ -41,29 +45,40 @@ from arq_graph.cli.turn_view import (
 )
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
-_ORIGIN_LABELS = {
-    "code": "  decided by code",
-    "relation": "  decided by a relation",
-    "failure": "  could not be judged",
-}
 _STATUS_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
-_DECISION_LABELS = {
-    "run": "is to be called",
-    "missing": "an argument is missing",
-    "invalid": "an argument is invalid",
-    "confirm": "waits for the customer's yes",
-    "declined": "not called",
-}
 
 
 def explain(
+    results: Annotated[
+        Path | None,
+        Argument(
+            metavar="RESULTS.jsonl",
+            help="The results of an evaluation. Default: threads, as chat saves them.",
+        ),
+    ] = None,
+    conversation: Annotated[
+        str | None, Option("--conversation", metavar="ID", help="One of the results. Default: the last one.")
+    ] = None,
+    turn_number: Annotated[
+        int | None, Option("--turn", metavar="N", help="One of its turns, from 1. Default: the last one.")
+    ] = None,
     thread: Annotated[
         str | None, Option("--thread", "-t", metavar="ID", help="The thread. Default: the one used last.")
     ] = None,
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """See why the last reply is what it is: guidelines, tool decisions, revisions."""
+    """See why a reply is what it is: guidelines, tool decisions, revisions.
+
+    Of a thread, it is the last reply. Of an evaluation's results, it is that of any turn, as far as the file notes it.
+    """
+    if results is not None:
+        explain_result(results, conversation, turn_number, as_json=as_json)
+        return
+    if conversation is not None or turn_number is not None:
+        raise BadParameter(
+            "--conversation and --turn are for the results of an evaluation: name their file first"
+        )
     with open_existing_threads(db) as threads:
         thread = thread or find_latest_thread(threads)
         turn = load_last_turn(thread, threads)
@@ -157,7 +172,7 @@ def _guideline_entry(match: GuidelineMatch, texts: tuple[str | None, str | None]
     title = safe_text(match.guideline, style)
     if match.score is not None:
         title.append_text(safe_text(f"  score {match.score}"))
-    title.append_text(safe_text(_ORIGIN_LABELS.get(match.origin, ""), "dim"))
+    title.append_text(safe_text(ORIGIN_LABELS.get(match.origin, ""), "dim"))
     if match.continuous:
         title.append_text(safe_text("  continuous", "dim"))
     if match.previously_applied in ("partially", "fully"):
@@ -192,7 +207,7 @@ def _decision_lines(decision: ToolVerdict) -> Iterator[Text]:
     call = safe_text(decision.tool, "bold")
     if decision.arguments:
         call = format_call(decision.tool, decision.arguments)
-    yield join_parts(call, f"  {_DECISION_LABELS[decision.kind]}")
+    yield join_parts(call, f"  {DECISION_LABELS[decision.kind]}")
     if decision.argument:
         yield safe_text(f"{decision.argument}: {decision.description}")
     if decision.problem:
@@ -212,6 +227,9 @@ def _revision_entry(revision: Revision, number: int) -> RenderableType:
     for used in revision.replies:
         sources = [f"{name} from {field.source}" for name, field in used.values.items()]
         lines.append(safe_text(" · ".join([f"reply {used.reply}", *sources]), "dim", LIMIT))
+    for broken in revision.broken or ():
+        label = "does not follow" if broken.is_excused else "breaks"
+        lines.append(safe_text(f"{label} {broken.guideline}: {broken.rationale}", "yellow", LIMIT))
     if revision.followed:
         lines.append(safe_text(f"says that it follows {', '.join(revision.followed)}", "dim"))
     style = "green" if revision.sent else "dim"

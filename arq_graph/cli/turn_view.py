@@ -31,6 +31,18 @@ LIMIT = 2_000
 """The most characters of a text that is shown in full."""
 LONG = 240
 _SHORT = 110
+ORIGIN_LABELS = {
+    "code": "  decided by code",
+    "relation": "  decided by a relation",
+    "failure": "  could not be judged",
+}
+DECISION_LABELS = {
+    "run": "is to be called",
+    "missing": "an argument is missing",
+    "invalid": "an argument is invalid",
+    "confirm": "waits for the customer's yes",
+    "declined": "not called",
+}
 _MOVE_LABELS = {"think": "thought", "speak": "said", "act": "called"}
 
 

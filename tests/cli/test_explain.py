@@ -134,3 +134,31 @@ composition: strict
     checked = cli("check", shop)
     assert "Replies, strict (2)" in checked.out
     assert "status: text from get_order.status" in checked.out
+
+
+def test_any_turn_of_an_evaluation_can_be_explained_from_its_results(cli, shop):
+    evaluated = cli(
+        "evaluate", "suite.yaml", "--model", "offline", "--arms", "guided", "--only", "helpful,unhelpful"
+    )
+    assert "arq-graph explain suite.results.jsonl --conversation ID" in evaluated.words
+    first = cli(
+        "explain", "suite.results.jsonl", "--conversation", "order (helpful) / guided / 1", "--turn", "1"
+    )
+    assert first.code == 0
+    assert "order (helpful) / guided / 1 · turn 1 of" in first.words
+    assert "Customer Where is my order?" in first.words
+    assert "● look-up score 9 followed" in first.words
+    assert "Tools that could be called: get_order" in first.words
+    [turn] = cli("explain", "suite.results.jsonl", "--json").lines
+    assert (turn["turn"], turn["notes"][0]["agent"]) == (turn["turns"], "Bike shop")
+
+
+def test_a_conversation_or_a_turn_that_results_lack_is_named(cli, shop):
+    cli("evaluate", "suite.yaml", "--model", "offline", "--arms", "desk:echo")
+    assert "Nothing is noted of the agent's guidelines" in cli("explain", "suite.results.jsonl").words
+    result = cli("explain", "suite.results.jsonl", "--conversation", "order (helpful) / desk:echo / 2")
+    assert result.code == 1
+    assert "has no conversation 'order (helpful) / desk:echo / 2'" in result.words
+    assert "did you mean `order (helpful) / desk:echo / 1`?" in result.words
+    assert "has no turn 99: it has" in cli("explain", "suite.results.jsonl", "--turn", "99").words
+    assert "name their file first" in cli("explain", "--turn", "1").words
