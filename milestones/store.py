@@ -193,8 +193,9 @@ class RunStore:
                 raise self._make_other_file_error()
             if not self._resume:
                 raise InputError(
-                    f"{self.file} holds results already: continue them with --resume (in Python, resume=True), or "
-                    "name another file with --results (for `experiment`, another folder with --record)"
+                    f"{self.file} holds results already: continue them with --resume (in Python, resume=True), start "
+                    "anew with --overwrite, or name another file with --results (for `experiment`, another folder with "
+                    "--record)"
                 )
             changes = describe_changes(header["of"], self._header["of"])
             component_changes = _find_component_changes(header["parts"], self._components)
@@ -214,6 +215,22 @@ class RunStore:
         return InputError(
             f"{self.file} holds no results of this kind and version of arq_graph; {_OTHER_FILE}"
         )
+
+
+def discard_run(file: Path) -> None:
+    """Delete a file of results, if there is one.
+
+    Raises:
+        InputError: It holds something else, or another run uses it.
+    """
+    if not file.exists():
+        return
+    with convert_file_errors(f"{file} cannot be deleted"), file.open("rb") as stream:
+        start = stream.read(len(_HEADER_START))
+        if not _HEADER_START.startswith(start):
+            raise InputError(f"{file} holds no results of arq_graph, so it isn't deleted; {_OTHER_FILE}")
+        _lock(stream, file)
+        file.unlink()
 
 
 def read_json_lines(file: Path) -> Iterator[dict[str, Any]]:

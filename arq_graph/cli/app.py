@@ -158,8 +158,8 @@ app = typer.Typer(
     cls=Commands,
     help="Try an agent, run it over conversations, and see why it said what it said.",
     epilog="Exit codes: 0 done, 1 something that you name cannot be used, or something went wrong, 2 the command "
-    "line is wrong, 3 no answer from the model, 4 a call or the conversation waits for a person, 130 Ctrl-C. Settings "
-    "are read from the environment and from a .env file in the current folder.",
+    "line is wrong, 3 no answer from the model, 4 a call or the conversation waits for a person, 5 a threshold was "
+    "missed, 130 Ctrl-C. Settings are read from the environment and from a .env file in the current folder.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

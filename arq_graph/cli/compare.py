@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.text import Text
-from typer import Argument, Exit
+from typer import Argument, Exit, Option
 
 from arq_graph.cli import options
-from arq_graph.cli.exit_codes import WRONG_INPUT
+from arq_graph.cli.exit_codes import THRESHOLD_MISSED, WRONG_INPUT
 from arq_graph.cli.report_view import figure_table, format_count, list_names
-from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warning_text
+from arq_graph.cli.screen import join_parts, print_json, safe_text, show, warn, warning_text
 from arq_graph.milestones.reports.comparison import Comparison, GraphPair
 from arq_graph.milestones.reports.comparison import compare as compare_reports
 from arq_graph.milestones.reports.comparison_tables import DIFFERENCE, format_difference
@@ -30,8 +30,16 @@ def compare(
     a: Annotated[Path, Argument(metavar="A.json", help="A report of `score --json` or `evaluate --json`.")],
     b: Annotated[Path, Argument(metavar="B.json", help="Another one, over the same conversations.")],
     as_json: options.AsJson = False,
+    fail_if_worse: Annotated[
+        bool,
+        Option("--fail-if-worse", help="End with the exit code 5 if a figure of B is worse than that of A."),
+    ] = False,
 ) -> None:
-    """See whether one of two reports is better, and how certain that is."""
+    """See whether one of two reports is better, and how certain that is.
+
+    With --fail-if-worse, the exit code is 5 if a figure over all pairs is called worse in B: p is below 0.05, and the
+    interval of the paired difference lies below 0.
+    """
     comparison = compare_reports(read_report(a), read_report(b))
     if as_json:
         print_json({"a": str(a), "b": str(b)} | comparison.model_dump(mode="json"))
@@ -39,6 +47,20 @@ def compare(
         _show_comparison(comparison, a, b)
     if not comparison.overall.pairs:
         raise Exit(WRONG_INPUT)
+    if fail_if_worse:
+        _require_not_worse(comparison)
+
+
+def _require_not_worse(comparison: Comparison) -> None:
+    is_worse = False
+    for title, figure in _FIGURES.items():
+        difference = getattr(comparison.overall, figure)
+        if difference and difference.verdict == "a better":
+            is_worse = True
+            format_figure = format_number if figure == "progress_rate" else format_percent
+            warn(f"B is worse: {title} {format_figure(difference.b)}, A {format_figure(difference.a)}")
+    if is_worse:
+        raise Exit(THRESHOLD_MISSED)
 
 
 def _show_comparison(comparison: Comparison, a: Path, b: Path) -> None:

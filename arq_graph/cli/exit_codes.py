@@ -5,6 +5,7 @@ from __future__ import annotations
 WRONG_INPUT = 1
 NO_ANSWER = 3
 WAITING = 4
+THRESHOLD_MISSED = 5
 INTERRUPTED = 130
 
 

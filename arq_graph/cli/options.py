@@ -145,6 +145,9 @@ Workers = Annotated[
     declare_count("--workers", "Run conversations in this many processes. Default: in this one."),
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue an earlier run; no conversation is run twice.")]
+Overwrite = Annotated[
+    bool, Option("--overwrite", help="Delete the results of an earlier run, and start anew.")
+]
 MaxCalls = Annotated[
     int | None,
     declare_count(
@@ -163,3 +166,22 @@ MaxCost = Annotated[
 ]
 _PRICES_HELP = "What a million input and output tokens cost: gpt-4o=2.5/10."
 Prices = Annotated[str | None, Option("--prices", metavar="MODEL=IN/OUT,…", help=_PRICES_HELP)]
+
+# Thresholds
+
+_MIN_SUCCESS_HELP = "The least goal completion of each arm, 0 to 1, or the exit code is 5: 0.8."
+MinSuccess = Annotated[
+    float | None, Option("--min-success", min=0, max=1, metavar="SHARE", help=_MIN_SUCCESS_HELP)
+]
+MaxBroken = Annotated[
+    list[str] | None,
+    Option(
+        "--max-broken",
+        metavar="NAME=N",
+        help="In how many turns each arm may break a guideline, by its id, or what milestones forbid, as `forbidden`, "
+        "or the exit code is 5. Can be repeated.",
+    ),
+]
+JunitOut = Annotated[
+    Path | None, declare_file("--junit", "Write a JUnit file with a test case for each conversation.")
+]

@@ -29,6 +29,7 @@ from arq_graph.cli.report_view import (
     write_outputs,
 )
 from arq_graph.cli.screen import note, warn
+from arq_graph.cli.thresholds import parse_max_broken, warn_of_missed
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.findings import check_milestones
@@ -40,6 +41,7 @@ from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
 from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.testing.junit import write_junit
 
 _MILESTONES_HELP = (
     "The milestone file. Repeat it for several use cases: each is called NAME, else after its file."
@@ -63,12 +65,17 @@ def score(
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
     csv: options.CsvOut = None,
+    junit: options.JunitOut = None,
+    min_success: options.MinSuccess = None,
+    max_broken: options.MaxBroken = None,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
     With --json, --html or --csv, results are saved as they come, and the same command continues a run that was
-    stopped. If a record cannot be scored, the others still are, and the exit code is 1.
+    stopped. If a record cannot be scored, the others still are, and the exit code is 1. It is 5 if a threshold was
+    missed.
     """
+    broken_limits = parse_max_broken(max_broken)
     # The classes of agents and models load LangChain, which takes longer than scoring a thousand conversations.
     known_tools = read_tools(agent, tools)
     instructions = None
@@ -77,7 +84,7 @@ def score(
 
         instructions = Agent.from_yaml(agent).describe_instructions()
     files = find_readable_files(transcripts)
-    check_output_files([json, html, csv], transcripts)
+    check_output_files([json, html, csv, junit], transcripts)
     if journey is None:
         graphs = _read_graphs(milestones or [], known_tools)
     else:
@@ -124,6 +131,8 @@ def score(
     # The outputs are written before anything is printed, because printing fails if nobody reads it.
     tables = build_tables(report)
     write_outputs(report, json, html, _read_scored(files, run), tables, csv=csv)
+    if junit is not None:
+        write_junit(junit, report, "conversations")
     if run.store is not None and not unanswered:
         run.store.remove()
     show_report(report, tables)
@@ -134,8 +143,11 @@ def score(
             f"the judge gave no answer about {format_count(unanswered, 'conversation')}; the same command asks again "
             f"only about those; the others are saved in {run.store.file}"
         )
+    missed_exit = warn_of_missed([report], min_success, broken_limits)
     if report.broken:
         raise incomplete_exit()
+    if missed_exit:
+        raise missed_exit
 
 
 def _read_graphs(arguments: Sequence[str], tools: Any) -> GraphSource:

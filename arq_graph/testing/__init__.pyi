@@ -5,3 +5,4 @@ from .chat import scripted_app as scripted_app
 from .reached import assert_reached as assert_reached
 from .script import Script as Script
 from .scripted_model import scripted_model as scripted_model
+from .thresholds import assert_thresholds as assert_thresholds

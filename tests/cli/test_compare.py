@@ -52,3 +52,12 @@ def test_reports_measured_on_other_milestones_are_named_before_the_tables(cli, f
     words = cli("compare", before, "b.json").words
     warning = "the two reports were not measured alike: A on 'milestones', B on 'stricter'."
     assert warning in words.partition("goal completion")[0]
+
+
+def test_ci_can_be_stopped_by_a_worse_report(cli, folder, before):
+    after = write_goals(folder / "after.json", *[True] * 25 + [False] * 5)
+    assert cli("compare", before, after, "--fail-if-worse").code == 0
+    worse = cli("compare", after, before, "--fail-if-worse")
+    assert worse.code == 5
+    assert "B is worse: goal completion 33%, A 83%" in worse.words
+    assert cli("compare", before, before, "--fail-if-worse").code == 0

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -123,3 +124,50 @@ def test_a_judge_can_be_asked_several_times(evaluate):
     assert "name one with --judge" in evaluate("desk:echo", "--votes", "3").words
     assert evaluate("desk:echo", "--judge", "offline", "--votes", "3").code == 0
     assert "the judge's votes" in evaluate("desk:echo", "--judge", "offline", "--resume").words
+
+
+def test_a_missed_threshold_has_an_exit_code_of_its_own(evaluate):
+    assert evaluate("desk:echo").code == 0
+    again = ("--overwrite", "--min-success")
+    assert evaluate("direct,desk:echo", *again, "0").code == 0
+    missed = evaluate("direct,desk:echo", *again, "0.8")
+    assert missed.code == 5
+    assert "direct: the goal completion is 50.0% (1 of 2), 30.0 points below 80.0%" in missed.words
+    assert "desk:echo: the goal completion is 0.0% (0 of 2), 80.0 points below 80.0%" in missed.words
+    assert evaluate("desk:kaputt", *again, "0.8").code == 1
+
+
+def test_a_guideline_may_be_broken_as_often_as_was_said(evaluate):
+    assert evaluate("guided", "--max-broken", "polite=0", "--max-broken", "forbidden=0").code == 0
+    missed = evaluate("guided", "--overwrite", "--max-broken", "polit=0")
+    assert missed.code == 5
+    assert (
+        "guided: no reply was checked for the guideline 'polit', so nothing shows that it was" in missed.words
+    )
+    assert "did you mean `polite`" in missed.words
+    assert "NAME=N, such as no-promises=0" in evaluate("guided", "--max-broken", "polite").words
+
+
+def test_only_results_are_overwritten(evaluate, folder):
+    (folder / "notes.jsonl").write_text("my notes\n")
+    refused = evaluate("desk:echo", "--results", "notes.jsonl", "--overwrite")
+    assert (refused.code, (folder / "notes.jsonl").read_text()) == (1, "my notes\n")
+    assert (
+        "--resume continues the results that --overwrite deletes"
+        in evaluate("desk:echo", "--resume", "--overwrite").words
+    )
+
+
+def test_a_junit_file_has_a_case_for_each_conversation(evaluate, folder):
+    assert evaluate("direct,desk:hostile,desk:echo", "--junit", "out.xml").code == 1
+    suite = ElementTree.parse(folder / "out.xml").getroot()
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) == (
+        "Desk",
+        "6",
+        "3",
+        "2",
+    )
+    [failure] = suite.findall("testcase[@classname='direct']/failure")
+    assert failure.get("message") == "stopped at Start; next would be get_order"
+    error = suite.find("testcase[@classname='desk:hostile']/error")
+    assert error.get("message").startswith("RuntimeError: \N{REPLACEMENT CHARACTER}[2J[bold]gone")

@@ -4,7 +4,8 @@ import pytest
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import parse_milestones
-from arq_graph.testing import Chat, Script, assert_reached, scripted_app
+from arq_graph.testing import Chat, Script, assert_reached, assert_thresholds, scripted_app
+from tests.milestones.reported import make_talk, report_on
 from tests.testing.desk import DESK, MILESTONES
 
 GOALS = parse_milestones(MILESTONES)
@@ -108,3 +109,12 @@ def test_the_figures_of_a_run_are_in_its_summary_and_in_junit(pytester: pytest.P
     assert '<property name="arq_graph.progress_rate" value="0.3333" />' in junit
     quiet = pytester.runpytest("-p", "arq_graph.testing.plugin", "-k", "other")
     assert "milestones" not in quiet.stdout.str()
+
+
+def test_the_thresholds_of_an_evaluation_can_be_asserted() -> None:
+    report = report_on(make_talk("1", True), make_talk("2", False))
+    assert_thresholds(report, min_success=0.5)
+    with pytest.raises(
+        AssertionError, match=r"the goal completion is 50\.0% \(1 of 2\), 10\.0 points below 60"
+    ):
+        assert_thresholds(report, min_success=0.6)
