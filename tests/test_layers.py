@@ -21,6 +21,7 @@ LAYERS = [
     "agui",
     "testing",
     "experiments",
+    "play",
     "cli",
     "__main__",
 ]
@@ -33,6 +34,7 @@ MAY_IMPORT_LANGGRAPH = (
     "arq_graph.agui",
     "arq_graph.testing.",
     "arq_graph.experiments.",
+    "arq_graph.play.",
     "arq_graph.cli.",
 )
 

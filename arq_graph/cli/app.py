@@ -29,6 +29,7 @@ _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
     "init": "Write a folder with an agent to start from, its tests, simulated customers, server and CI.",
     "chat": "Talk to an agent in the terminal.",
+    "play": "Talk to an agent on a page of this machine, and see why it does what it does.",
     "run": "Run a conversation from a file, and print one JSON line per turn.",
     "explain": "See why a reply is what it is: guidelines, tool decisions, revisions.",
     "graph": "Print the agent's graph, or one of its journeys, as Mermaid.",

@@ -1,0 +1,137 @@
+"""The agent that is played with: read from its file, and read again when something beside the file changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from watchfiles import Change, DefaultFilter, awatch
+
+from arq_graph.agent.modules import load_object
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import read_milestones
+from arq_graph.milestones.reports.graph_layout import compute_layout
+
+_SUFFIXES = {".py", ".yaml", ".yml", ".md", ".json", ".txt"}
+
+
+class AgentSource:
+    """A file or a module that holds an agent, and a file of milestones, if there is one.
+
+    Args:
+        name: An agent's YAML file, or `module:object` with an `Agent`; modules are searched for in this folder first.
+        milestones_file: The file of milestones.
+
+    Attributes:
+        folder: The folder of the project: that of the agent's file, or the current one.
+        file: The agent's file; None if the agent is an object of a module.
+        milestones_file: The file of milestones; None if there is none.
+        written_files: Files that the playground has written, whose changes are no news.
+    """
+
+    def __init__(self, name: str, milestones_file: Path | None = None) -> None:
+        is_file = Path(name).exists() or ":" not in name
+        self.file = Path(name).resolve() if is_file else None
+        self.folder = (self.file.parent if self.file else Path.cwd()).resolve()
+        self.milestones_file = milestones_file
+        self.written_files: set[Path] = set()
+        self._name = name
+        self._modules: dict[str, ModuleType] = {}
+
+    def load(self) -> tuple[Agent, MilestoneGraph | None]:
+        """Read the agent and the milestones, and import anew the modules of the folder that they name.
+
+        Raises:
+            SpecError: A file can't be read or isn't valid. The modules that were imported before stay.
+            InputError: The name stands for something other than an `Agent`.
+        """
+        for name in self._modules:
+            sys.modules.pop(name, None)
+        other_modules = set(sys.modules)
+        try:
+            agent = self._read_agent()
+            milestones = None
+            if self.milestones_file:
+                milestones = read_milestones(self.milestones_file)
+        except Exception:
+            for name in self._find_own_modules(other_modules):
+                sys.modules.pop(name)
+            sys.modules.update(self._modules)
+            raise
+        self._modules = self._find_own_modules(other_modules)
+        return agent, milestones
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield each time that files of the folder have changed which may be part of the agent."""
+        async for _ in awatch(self.folder, watch_filter=_SourceFilter(self.written_files)):
+            yield
+
+    def _read_agent(self) -> Agent:
+        if self.file:
+            return Agent.from_yaml(self._name)
+        agent = load_object(self._name, self.folder)
+        if not isinstance(agent, Agent):
+            raise InputError(
+                f"{self._name} is a {type(agent).__name__}, not an Agent: name an agent's YAML file, or module:object "
+                "with the Agent itself"
+            )
+        return agent
+
+    def _find_own_modules(self, other_modules: set[str]) -> dict[str, ModuleType]:
+        own_modules = {}
+        for name in sys.modules.keys() - other_modules:
+            path = Path(getattr(sys.modules[name], "__file__", None) or "")
+            is_installed = "site-packages" in path.parts or name.startswith("arq_graph.")
+            if path.is_relative_to(self.folder) and not is_installed:
+                own_modules[name] = sys.modules[name]
+        return own_modules
+
+
+class _SourceFilter(DefaultFilter):
+    """Lets changes of sources through, in folders that aren't environments, caches or those of version control."""
+
+    def __init__(self, written_files: set[Path]) -> None:
+        super().__init__()
+        self._written_files = written_files
+
+    def __call__(self, change: Change, path: str) -> bool:
+        """Return whether a change may change the agent."""
+        is_source = Path(path).suffix in _SUFFIXES and Path(path) not in self._written_files
+        return is_source and super().__call__(change, path)
+
+
+def describe_agent(agent: Agent, milestones: MilestoneGraph | None, model: str) -> dict[str, Any]:
+    """Return what the page shows of an agent: its guidelines, tools and graphs, as JSON."""
+    guidelines = {}
+    for rule in agent.rules:
+        guidelines[rule.id] = {"condition": rule.condition_text, "action": rule.action}
+    graphs = []
+    for journey in agent.journeys:
+        graphs.append(_describe_graph(journey.id, MilestoneGraph.from_journey(agent, journey.id)))
+    if milestones is not None:
+        graphs.append(_describe_graph("", milestones))
+    return {
+        "name": agent.name,
+        "model": model,
+        "profile": agent.profile.strip(),
+        "guidelines": guidelines,
+        "tools": {name: tool.description for name, tool in agent.toolbox.items()},
+        "graphs": graphs,
+    }
+
+
+def _describe_graph(journey: str, graph: MilestoneGraph) -> dict[str, Any]:
+    node_points, edge_points = compute_layout(graph)
+    nodes = []
+    for milestone in graph.milestones:
+        node = milestone.model_dump(mode="json", include={"name", "type", "description"})
+        nodes.append(node | {"at": node_points[milestone.name]})
+    edges = []
+    for (source, target), bends in edge_points.items():
+        edges.append({"source": source, "target": target, "bends": bends})
+    return {"journey": journey, "nodes": nodes, "edges": edges}

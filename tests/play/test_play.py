@@ -1,0 +1,184 @@
+"""What the page of `arq-graph play` is told of a conversation, and what it can ask for."""
+
+from typing import Any
+
+from arq_graph.milestones import Suite
+from tests.play.conftest import AGENT, TOOLS
+
+JOURNEY = """
+journeys:
+- id: complaint
+  condition: they complain
+  steps: [{id: find, action: find the parcel, tools: [desk:find_parcel]}, {id: sorry, action: apologise, after: find}]
+"""
+
+
+def test_a_turn_shows_what_led_to_the_reply(playground: Any) -> None:
+    assert playground.say("Where is P-1?")["type"] == "RUN_FINISHED"
+    assert playground.reply == "It is on its way."
+    agent = playground.get_value("agent_loaded")
+    assert agent["guidelines"]["look-up"] == {"condition": "they ask about a parcel", "action": "look it up"}
+    matches = {match["guideline"]: match for match in playground.get_value("guidelines_matched")["matches"]}
+    assert (matches["look-up"]["active"], matches["look-up"]["score"]) == (True, 9)
+    assert matches["person"]["active"] is False
+    assert playground.get_value("tool_called")["result"] == "P-1 is on its way"
+
+
+def test_the_prompt_and_the_answer_of_each_step_can_be_read(playground: Any) -> None:
+    playground.say("Where is P-1?")
+    calls = {
+        entry["value"]["step"]: entry["value"]
+        for entry in playground.entries
+        if entry.get("name") == "model_call"
+    }
+    assert {"matcher", "tools", "message"} <= calls.keys()
+    call = playground.client.get(f"/calls/{calls['message']['id']}").json()
+    assert "It is on its way." in call["answer"]
+    assert any("Where is P-1?" in text for _, text in call["prompt"])
+    assert "prompt" not in calls["message"]
+    assert playground.client.get("/calls/other").status_code == 400
+
+
+def test_a_question_is_answered_by_its_button(start: Any) -> None:
+    playground = start("customer")
+    playground.say("Where is P-1?")
+    question = playground.get_value("confirmation_asked")
+    assert question["calls"][0]["arguments"] == {"number": "P-1"}
+    playground.say("Yes", agrees_to=question["id"])
+    assert playground.get_value("tool_called")["status"] == "success"
+
+
+def test_an_operator_decides_on_the_page(start: Any) -> None:
+    playground = start("operator")
+    [waiting] = playground.say("Where is P-1?")["outcome"]["interrupts"]
+    assert playground.say("Hello?")["type"] == "RUN_ERROR"
+    decision = {"decisions": [{"type": "approve"}]}
+    playground.run(resume=[{"interruptId": waiting["id"], "status": "resolved", "payload": decision}])
+    assert playground.get_value("tool_called")["result"] == "P-1 is on its way"
+
+
+def test_a_person_takes_over_and_gives_back(start: Any) -> None:
+    playground = start(judge={"person": 9}, call={"hand_over": {"reason": "they insist"}})
+    assert "only a person who has it" in playground.post("/colleague", {"text": "Hi"}).json()["error"]
+    playground.say("A person, please!")
+    assert playground.get_value("handed_over")["takeover"]["reason"] == "they insist"
+    playground.post("/colleague", {"text": "This is Ann."})
+    playground.read_until("colleague")
+    spoken = playground.reply
+    playground.say("Hello Ann!")
+    assert playground.reply == spoken  # the agent says nothing
+    playground.post("/give-back")
+    playground.say("Where is P-1?")
+    assert playground.reply != spoken
+
+
+def test_the_page_can_be_loaded_again_and_a_restart_begins_anew(playground: Any) -> None:
+    playground.say("Where is P-1?")
+    before = playground.entries
+    playground.conversation, playground.entries = "", []
+    playground.read()
+    assert playground.entries == before
+    playground.post("/restart")
+    playground.read()
+    assert [entry["name"] for entry in playground.entries] == ["agent_loaded"]
+    assert (
+        "write a message first"
+        in playground.post("/scenarios", {"file": "a.yaml", "name": "a"}).json()["error"]
+    )
+
+
+def test_a_failed_turn_says_why_and_can_be_tried_again(start: Any) -> None:
+    failures = [ValueError("no such port")]
+    playground = start(reply=lambda _: failures.pop() if failures else "It is on its way.")
+    message = {"id": "m1", "role": "user", "content": "Where is P-1?"}
+    failed = playground.run(messages=[message])
+    assert "no such port" in failed["message"]
+    assert playground.run(messages=[message])["type"] == "RUN_FINISHED"
+    assert playground.reply == "It is on its way."
+
+
+def test_a_mistake_in_the_file_is_shown_and_the_agent_from_before_goes_on(playground: Any) -> None:
+    file = playground.folder / "agent.yaml"
+    right = file.read_text()
+    file.write_text(right.replace("desk:find_parcel", "desk:find_parcle"))
+    problem = playground.read_until("agent_broken")["value"]["problem"]
+    assert "agent.yaml:4: " in problem
+    assert "did you mean `find_parcel`?" in problem
+    playground.say("Where is P-1?")
+    assert playground.reply == "It is on its way."
+    file.write_text(right.replace("look it up", "look it up at once"))
+    assert (
+        playground.read_until("agent_loaded")["value"]["guidelines"]["look-up"]["action"]
+        == "look it up at once"
+    )
+
+
+def test_a_module_beside_the_file_is_read_again(playground: Any) -> None:
+    playground.say("Where is P-1?")
+    (playground.folder / "desk.py").write_text(TOOLS.replace("is on its way", "has just been delivered"))
+    playground.read_until("agent_loaded")
+    playground.say("And now?")
+    assert playground.get_value("tool_called")["result"] == "P-1 has just been delivered"
+
+
+# Saving
+
+
+def save(playground: Any, file: str, name: str = "parcel") -> Any:
+    return playground.post("/scenarios", {"file": file, "name": name})
+
+
+def test_a_conversation_becomes_a_scenario_and_comments_stay(playground: Any) -> None:
+    suite = playground.folder / "suite.yaml"
+    playground.say("Where is P-1?")
+    assert save(playground, "suite.yaml").json()["command"] == f"arq-graph evaluate {suite}"
+    [scenario] = Suite.from_yaml(suite).scenarios
+    assert scenario.says == ("Where is P-1?",)
+    assert [str(call.tool) for call in scenario.expect.calls] == ["find_parcel"]
+    text = f"# Mine.\n{suite.read_text()}  # A remark.\nseed: 3  # lucky\n"
+    suite.write_text(text)
+    assert save(playground, "suite.yaml", "again").status_code == 200
+    assert [scenario.name for scenario in Suite.from_yaml(suite).scenarios] == ["parcel", "again"]
+    lines = suite.read_text().splitlines()
+    assert [line for line in text.splitlines() if line not in lines] == []
+    twice = save(playground, "suite.yaml", "again")
+    assert "another scenario has the same name" in twice.json()["error"]
+    assert suite.read_text().splitlines() == lines
+
+
+def test_a_journey_is_what_a_saved_conversation_is_measured_on(start: Any) -> None:
+    playground = start(agent=AGENT + JOURNEY, judge={"complaint": 9})
+    playground.say("P-1 is late!")
+    assert save(playground, "suites.yaml").status_code == 200
+    [scenario] = Suite.from_yaml(playground.folder / "suites.yaml").scenarios
+    assert scenario.journey == "complaint"
+
+
+def test_nothing_is_written_outside_the_project_or_to_other_files(start: Any, tmp_path_factory: Any) -> None:
+    playground, outside = start(), tmp_path_factory.mktemp("outside")
+    (playground.folder / "link.yaml").symlink_to(outside / "suite.yaml")
+    (playground.folder / "linked").symlink_to(outside)
+    playground.say("Where is P-1?")
+
+    def read_files() -> dict[str, str]:
+        return {file.name: file.read_text() for file in playground.folder.iterdir() if file.is_file()}
+
+    before = read_files()
+    elsewhere = (
+        "../suite.yaml",
+        "/tmp/suite.yaml",
+        "link.yaml",
+        "linked/suite.yaml",
+        "none/a.yaml",
+        "a\0.yaml",
+    )
+    for file in (*elsewhere, "agent.yaml", "desk.py", "suite.txt"):
+        assert save(playground, file).status_code == 400
+    assert list(outside.iterdir()) == []
+    assert read_files() == before
+
+
+def test_a_request_that_is_not_one_is_explained(playground: Any) -> None:
+    answer = playground.post("/turns", {"messages": 3})
+    assert answer.status_code == 400
+    assert "The request isn't valid" in answer.json()["error"]
