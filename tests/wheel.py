@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 UV = [sys.executable, "-m", "uv", "--quiet", "--system-certs"]
-EXTRAS = ("cli", "providers", "middleware", "agui", "cluster", "embeddings", "mcp")
+EXTRAS = ("cli", "providers", "middleware", "agui", "play", "cluster", "embeddings", "mcp")
 USED = """
 import cloudpickle, dotenv, langchain_mcp_adapters.client, langgraph.checkpoint.sqlite, numpy, rich, typer
-import arq_graph.agui, arq_graph.middleware
+import arq_graph.agui, arq_graph.middleware, arq_graph.play.server, uvicorn
 from importlib.metadata import version
 
 print(version("langgraph"))
