@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow browser postgres test-wheel lint typed site format bench clean
+.PHONY: help demo test test-slow browser postgres test-wheel lint typed site format schemas bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -59,6 +59,9 @@ site: $(VENV)/.docs typed ## Build the documentation in build/site; a broken lin
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+schemas: $(VENV)/.run ## Write the schemas that editors find beside the examples
+	@for kind in agent tools milestones suite; do $(BIN)/arq-graph schema $$kind > examples/.schemas/$$kind.json; done
 
 bench: $(VENV)/.bench ## Print calls, characters, tokens and times
 	$(BIN)/python -m benchmarks

@@ -11,24 +11,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
-ORDERS = '''
-def get_order(order_id: str) -> dict:
-    """Look up an order.
-
-    Args:
-        order_id: The number of the order, like ORD-1001.
-    """
-    return {"order_id": order_id, "status": "delayed"}
-
-
-def cancel_order(order_id: str) -> str:
-    """Cancel an order.
-
-    Args:
-        order_id: The number of the order, like ORD-1001.
-    """
-    return f"{order_id} is cancelled"
-'''
+ORDERS = (ROOT / "examples" / "orders.py").read_text(encoding="utf-8")
 
 
 SHOP = (

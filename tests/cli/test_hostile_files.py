@@ -37,6 +37,7 @@ def test_a_pattern_of_a_suite_is_refused_too_and_one_with_usual_counts_is_not(cl
 READS_AND_WRITES = (
     "check {}",
     "graph {}",
+    "init new --from {}",
     "run {} -c talk.txt",
     "run agent.yaml -c {}",
     "chat agent.yaml --model offline --db {}",
@@ -160,6 +161,7 @@ CHECKED = """\
 SUITE = "scenarios:\n- name: s\n  agent: agent.yaml\n  says: Hello\n  expect: {never: [no]}\n"
 CALL = {"lc": 2, "type": "constructor", "id": ["os", "mkdir"], "args": ["ran"]}
 LINES = {
+    "init": "init new --from tagged.yaml",
     "chat": "chat agent.yaml --model offline",
     "run": "run agent.yaml -c talk.txt --model offline",
     "prepare": "prepare agent.yaml --model offline",
