@@ -22,7 +22,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import find_satisfying_dependencies
 from arq_graph.milestones.reports.graph_layout import compute_layout
 from arq_graph.milestones.reports.page_data import describe_figures
-from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice
 from arq_graph.milestones.reports.table_format import Table
 from arq_graph.milestones.reports.tables import build_tables
@@ -34,8 +34,28 @@ MAX_BYTES = 20_000_000
 MAX_CHARACTERS = 4_000
 """The number of characters shown of each text of a conversation."""
 
-_SCRIPTS = ("dom.js", "figures.js", "plot.js", "graph.js", "list.js", "reader.js", "page.js")
-_MILESTONE_FIELDS = {"name", "type", "description", "dependencies", "requires", "weight", "optional"}
+_SCRIPTS = (
+    "dom.js",
+    "figures.js",
+    "charts.js",
+    "guidelines.js",
+    "plot.js",
+    "graph.js",
+    "list.js",
+    "reader.js",
+    "page.js",
+)
+_MILESTONE_FIELDS = {
+    "name",
+    "type",
+    "description",
+    "dependencies",
+    "requires",
+    "weight",
+    "optional",
+    "by",
+    "state",
+}
 _OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds", "content", "opening"}
 _OMITTED_FIGURES: Any = {
     "overall": {"guidelines"},
@@ -93,7 +113,7 @@ def write_html(
         data=_embed(_describe_report(report) | words.describe_omissions()),
         conversations=words.list_embedded(),
         count=len(report.conversations),
-        tables=_make_visible([table.model_dump() for table in tables]),
+        tables=_make_visible([table.model_dump() for table in tables if table.kind != "chart"]),
     )
     write_atomically(path, text)
 
@@ -138,7 +158,7 @@ class _ConversationWords:
             )
         position = positions.pop()
         if transcript.source:
-            self._sources.add(transcript.source)
+            self._sources.add(_shorten_path(transcript.source))
         record = self._records[position]
         priority = bool(record.forbidden), record.goal_completed is False, -position
         if self._highest_omitted is not None and priority < self._highest_omitted:
@@ -191,10 +211,25 @@ def _describe_report(report: Report) -> dict[str, Any]:
         # Conversations are counted before their graphs are described.
         "conversations": [graphs[record.graph].add(record) for record in report.conversations],
         "graphs": [graph.describe() for graph in graphs.values()],
-        "broken": [record.error for record in report.broken],
+        "broken": list(map(_describe_broken, report.broken)),
         "missing": report.missing,
         "stopped": report.stopped,
     } | describe_figures(report)
+
+
+def _describe_broken(record: BrokenConversation) -> str:
+    if record.source is None:
+        return record.error
+    return record.error.replace(record.source, _shorten_path(record.source))
+
+
+def _shorten_path(path: str) -> str:
+    """Return a path as it is given to others: below the current folder, or else the file's name alone."""
+    file = Path(path)
+    if not file.is_absolute():
+        return path
+    folder = Path.cwd()
+    return str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
 
 
 class _DrawnGraph:
@@ -225,7 +260,10 @@ class _DrawnGraph:
         self._possibly_reached.update(record.possibly_reached)
         self._stopped[record.stopped_at] += 1
         self._travelled.update(edges)
-        return record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True) | {
+        described = record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True)
+        if record.source is not None:
+            described["source"] = _shorten_path(record.source)
+        return described | {
             "graph": self._number,
             "status": status,
             "goal_reached": record.goal_reached,
@@ -253,9 +291,10 @@ class _DrawnGraph:
             bends = edge_points[source, target]
             points.extend(bends)
             edges.append({"ends": ends, "bends": bends, "count": self._travelled[number]})
+        file = self._record.file
         return {
             "name": self._name,
-            "file": self._record.file,
+            "file": file and _shorten_path(file),
             "reviewed": self._record.reviewed,
             "conversations": self._statuses.total(),
             "completed": self._statuses["completed"],

@@ -26,6 +26,8 @@ from arq_graph.milestones import (
     score_transcripts,
     write_html,
 )
+from arq_graph.milestones.reports.records import BrokenConversation
+from arq_graph.milestones.reports.tables import build_tables
 from tests.milestones.conversations import called, conversation, user
 from tests.milestones.golden_cases import make_case
 from tests.milestones.reported import make_shop_graph, make_talk
@@ -100,10 +102,14 @@ def test_tables_note_small_means_zeros_and_stops_at_the_end():
     report = score_transcripts(make_shop_graph(), talks).report()
     *others, last = report.conversations
     last = last.model_copy(update={"goal_completed": False, "outcome": {"success": False}})
-    source = make_page(report.model_copy(update={"conversations": (*others, last)})).source
+    report = report.model_copy(update={"conversations": (*others, last)})
+    source = make_page(report).source
     assert re.search(r"repeated an earlier one\W[^0-9]*&lt;0\.1<", source)
     assert "0 everywhere: something forbidden." in source
-    assert "Those at End reached it, but something forbidden happened, or the world" in source
+    [stops] = [table for table in build_tables(report) if table.title == "stopped at"]
+    assert stops.notes[0].startswith(
+        "Those at End reached it, but something forbidden happened, or the world"
+    )
 
 
 def test_each_edge_shows_how_many_went_along_it(page):
@@ -273,3 +279,27 @@ def test_layers_run_from_start_to_end_and_no_edges_cross_without_need():
     assert layers == {"Start": 0, "a": 1, "b": 1, "c": 1, "x": 2, "y": 2, "z": 2, "v": 3, "w": 4, "End": 4}
     order = sorted("xyz", key=lambda name: points[name][1])
     assert order == (list("zxy") if points["b"][1] < points["c"][1] else list("yxz"))
+
+
+def test_no_folders_of_this_machine_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    talk = refund_talks()[0]
+    report = make_sample_report([talk])
+    record = report.conversations[0].model_copy(update={"source": str(tmp_path / "talks" / "today.jsonl")})
+    graphs = {
+        name: graph.model_copy(update={"file": "/home/me/refund.yaml"})
+        for name, graph in report.graphs.items()
+    }
+    broken = BrokenConversation(source="/home/me/talks.jsonl", error="/home/me/talks.jsonl, line 3: no JSON")
+    changes = {"conversations": (record,), "graphs": graphs, "broken": (broken,)}
+    page = make_page(report.model_copy(update=changes), [talk])
+    assert page.data["conversations"][0]["source"] == "talks/today.jsonl"
+    assert page.graph["file"] == "refund.yaml"
+    assert page.data["broken"] == ["talks.jsonl, line 3: no JSON"]
+
+
+def test_tables_that_a_chart_repeats_are_left_out():
+    source = make_page(make_sample_report(refund_talks())).source
+    assert "<h3>progress rate</h3>" in source
+    assert "<h3>goal completion</h3>" not in source
+    assert "<h3>stopped at</h3>" not in source

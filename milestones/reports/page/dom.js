@@ -34,8 +34,13 @@ function button(attributes, ...children) {
 }
 
 // Text from outside the page, whose writing direction does not affect what stands beside it.
-function bdi(text, attributes) {
-  return el("bdi", attributes, text);
+function bdi(text, attributes, ...children) {
+  return el("bdi", attributes, text, ...children);
+}
+
+// A name, which may break after its joints.
+function wrappable(name, attributes) {
+  return bdi("", attributes, String(name).split(/(?<=[_.:/-])(?=\S)/).flatMap((part, at) => (at ? [el("wbr"), part] : [part])));
 }
 
 function formatNumber(value) {

@@ -1,52 +1,32 @@
-// The figures over all conversations: cards, the tables' links, and what a reader has to be warned of.
+// What stands above the charts: the verdict, and what a reader has to be warned of; and the links of the tables.
 
-function card(name, value, line, ...bar) {
-  return el("div", { class: "card" }, el("h3", {}, name), el("p", { class: "value" }, value), bar.length ? meter(...bar) : null,
-    el("p", { class: "quiet" }, line));
+function drawVerdict() {
+  byId("verdict").textContent = data.verdict.join(" ");
+  const { overall, arms } = data.summary;
+  const scenarios = new Set(data.conversations.map((row) => row.scenario).filter(Boolean)).size;
+  const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
+  const facts = [
+    formatCount(overall.conversations, "conversation", "conversations"),
+    scenarios ? formatCount(scenarios, "scenario", "scenarios") : null,
+    Object.keys(arms).length > 1 ? formatCount(Object.keys(arms).length, "arm", "arms") : null,
+    sources.length === 1 ? sources[0] : sources.length ? formatCount(sources.length, "file", "files") : null,
+    describeReward(overall.reward),
+    overall.agreement.mean === null ? null : `${formatPercent(overall.agreement.mean)} of the judge's votes agree with its verdict`,
+  ];
+  byId("about").append(facts.filter(Boolean).join(" · "));
+}
+
+function describeReward(reward) {
+  const n = reward ? reward.both + reward.only_a + reward.only_b + reward.neither : 0;
+  if (!n) return null;
+  return `agrees with the recorded reward in ${formatPercent((reward.both + reward.neither) / n)} `
+    + `(goal only: ${formatNumber(reward.only_a)}, reward only: ${formatNumber(reward.only_b)})`;
 }
 
 // The decided conversations need not be like the undecided: where there are some, a figure is a range over all.
-function between(least, most, decided) {
-  if (least === most) return { text: formatPercent(decided.rate), rate: decided.rate, low: decided.low, high: decided.high };
-  return { text: `${formatPercent(least)} to ${formatPercent(most)}`, rate: least, low: least, high: most };
-}
-
 function goalFigure(summary) {
-  return between(summary.goal_at_least.rate, summary.goal_at_most.rate, summary.goal_completion);
-}
-
-// For one arm, or for conversations of no arm: over several arms together, figures would mean nothing.
-function figureCards(summary) {
-  const { goal_reached: reached, goal_at_least: least, goal_completion: decided, progress_rate: rate } = summary;
-  const goal = goalFigure(summary);
-  const progress = between(summary.progress_at_least.mean, summary.progress_at_most.mean, { ...rate, rate: rate.mean });
-  const of = ({ count, n }, unknown) => `${formatNumber(count)} of ${formatNumber(n)}${unknown ? `, and ${formatNumber(unknown)} undecided` : ""}`;
-  return [
-    reached && card("Customer's goal reached", formatPercent(reached.rate), of(reached, reached.unknown), reached.rate, reached.low, reached.high),
-    card("Goal completion", goal.text, of(least, decided.unknown - summary.nothing_to_complete), goal.rate, goal.low, goal.high),
-    card("Progress rate", progress.text, "mean, over the way to the end", progress.rate, progress.low, progress.high),
-  ];
-}
-
-function rewardCard({ reward }) {
-  const n = reward ? reward.both + reward.only_a + reward.only_b + reward.neither : 0;
-  return n ? card("Agrees with the reward", formatPercent((reward.both + reward.neither) / n),
-    `both ${formatNumber(reward.both)}, neither ${formatNumber(reward.neither)}, goal only ${formatNumber(reward.only_a)}, reward only ${formatNumber(reward.only_b)}`) : null;
-}
-
-function drawFigures() {
-  const { overall, arms } = data.summary;
-  byId("figures").append(...[
-    ...(Object.keys(arms).length > 1 ? [] : figureCards(overall)),
-    rewardCard(overall),
-    overall.agreement.mean === null ? null
-      : card("Judge's votes agree", formatPercent(overall.agreement.mean), `over ${formatCount(overall.agreement.n, "verdict", "verdicts")}`),
-  ].filter(Boolean));
-  const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
-  byId("about").append([
-    formatCount(overall.conversations, "conversation", "conversations"),
-    sources.length === 1 ? sources[0] : sources.length ? formatCount(sources.length, "file", "files") : null,
-  ].filter(Boolean).join(" · "));
+  const [least, most, decided] = [summary.goal_at_least.rate, summary.goal_at_most.rate, summary.goal_completion];
+  return least === most ? { rate: decided.rate, low: decided.low, high: decided.high } : { rate: least, low: least, high: most };
 }
 
 // The figures of an arm, by use case or kind of user, lead to its conversations.
@@ -57,7 +37,7 @@ function linkTables() {
     for (const row of table.tBodies[0].rows) {
       const name = row.cells[0].textContent;
       const only = name === "all" ? {} : Object.hasOwn(data.summary.use_cases, name) ? { use: name }
-        : users.has(name) ? { search: `${name} user` } : null;
+        : users.has(name) ? { user: name } : null;
       [...row.cells].forEach((cell, at) => {
         const isOfArm = Object.hasOwn(data.summary.arms, heads[at]);
         if (only === null || (!isOfArm && heads[at] !== "recorded") || !/\d/.test(cell.textContent)) return;

@@ -1,17 +1,46 @@
 // The graph, drawn from layers and places: layers run to the right or down, whichever is larger where it has to fit.
 
-const NODE = { width: 178, height: 60, join: 25 };
-const MARGIN = 22;
-const TALLEST = 800;
-const SMALLEST_TEXT = 0.78; // of its size: a graph that does not fit is scrolled, not made too small to read
+const SIZES = {
+  wide: { width: 172, height: 62, join: 24, along: 58, across: 22 },
+  tall: { width: 136, height: 70, join: 24, along: 36, across: 10 },
+};
+const MARGIN = 18;
 const MOST_EDGE_LABELS = 120;
 
-const drawing = { graph: null, zoom: null, room: 0 };
+const drawing = { graph: null, zoom: null, isFitted: true };
+let NODE = SIZES.wide;
+
+// Graphs that differ in the user's goal alone, on which End depends, are drawn as one, and counted together.
+function mergeGraphs() {
+  const groups = [...Map.groupBy(data.graphs, ({ milestones }) => JSON.stringify(milestones.map((one) => [
+    one.name, one.type, one.name === "End" ? null : one.dependencies, one.requires, one.optional, one.weight, one.by, one.state]))).values()];
+  const places = new Map(); // of each graph: the number of its group, and the new numbers of its edges
+  const merged = groups.map((graphs, number) => {
+    const keys = graphs.map(({ edges }) => edges.map(({ ends }) => ends.join()));
+    const common = keys[0].filter((key) => keys.every((all) => all.includes(key)));
+    graphs.forEach((graph, at) => places.set(graph, { number, edges: keys[at].map((key) => common.indexOf(key)) }));
+    const sum = (count) => graphs.reduce((total, graph) => total + count(graph), 0);
+    return {
+      ...graphs[0], name: graphs.length > 1 ? graphs[0].name.split(": ")[0] : graphs[0].name,
+      conversations: sum((graph) => graph.conversations), completed: sum((graph) => graph.completed),
+      edges: common.map((key) => ({ ...graphs[0].edges[keys[0].indexOf(key)], count: sum((graph) => graph.edges[keys[graphs.indexOf(graph)].indexOf(key)].count) })),
+      milestones: graphs[0].milestones.map((milestone, at) => ({ ...milestone,
+        ...Object.fromEntries(["reached", "possibly", "stopped"].map((name) => [name, sum((graph) => graph.milestones[at][name])])) })),
+    };
+  });
+  for (const row of data.conversations) {
+    const { number, edges } = places.get(data.graphs[row.graph]);
+    row.graph = number;
+    row.edges = row.edges.map((edge) => edges[edge]);
+  }
+  data.graphs = merged;
+}
 
 function placeGraph(graph, portrait) {
-  const along = portrait ? NODE.height + 54 : NODE.width + 64;
-  const across = portrait ? NODE.width + 22 : NODE.height + 28;
-  const half = { x: MARGIN + NODE.width / 2, y: MARGIN + NODE.height / 2 };
+  const size = portrait ? SIZES.tall : SIZES.wide;
+  const along = size.along + (portrait ? size.height : size.width);
+  const across = size.across + (portrait ? size.width : size.height);
+  const half = { x: MARGIN + size.width / 2, y: MARGIN + size.height / 2 };
   const at = ([layer, place]) => portrait
     ? { x: half.x + place * across, y: half.y + layer * along }
     : { x: half.x + layer * along, y: half.y + place * across };
@@ -30,8 +59,14 @@ function reachedText(milestone, total) {
   return `${formatNumber(milestone.reached)} of ${formatNumber(total)}${more}`;
 }
 
+function describeKind(milestone) {
+  if (milestone.state) return "end state";
+  if (milestone.by === "user") return "call of the user's";
+  return { join: "join", end: milestone.name === "Start" ? "start of the graph" : "end of the graph", call: "tool call", state: "state" }[getShape(milestone)];
+}
+
 function describeNode(milestone, total) {
-  const kind = { join: "join", end: "", call: "tool call", state: "state" }[getShape(milestone)];
+  const kind = [getShape(milestone) === "end" ? null : describeKind(milestone), milestone.optional ? "optional" : null].filter(Boolean).join(", ");
   const possibly = milestone.possibly ? `, possibly by ${formatNumber(milestone.possibly)} more` : "";
   const stops = milestone.name === "End" ? "of them without success" : "stopped here";
   const stopped = milestone.stopped ? `, ${formatNumber(milestone.stopped)} ${stops}` : "";
@@ -53,7 +88,8 @@ function nodeParts(graph, index, { x, y }) {
   const outline = (attributes) => isJoin ? svg("path", { ...attributes, d: `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z` })
     : svg("rect", { ...attributes, x: left, y: top, width, height, rx: shape === "call" ? 4 : height / 2 });
   const [share, possible] = [milestone.reached, milestone.possibly].map((count) => width * count / (graph.conversations || 1));
-  const name = bdi(milestone.name, { class: "name" });
+  const name = wrappable(milestone.name, { class: "name" });
+  const special = [milestone.optional ? "optional" : null, milestone.state || milestone.by === "user" ? describeKind(milestone) : null].filter(Boolean).join(", ");
   return [
     svg("clipPath", { id: `clip-${index}` }, outline()),
     outline({ class: "paper" }),
@@ -61,8 +97,8 @@ function nodeParts(graph, index, { x, y }) {
       svg("rect", { class: "share", x: left, y: top, width: share, height }),
       svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
     outline({ class: "frame" }),
-    isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 18, "caption small", name)]
-      : caption(left + 8, top, width - 16, height, "caption", name, el("span", {}, reachedText(milestone, graph.conversations))),
+    isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 32, "caption small", name)]
+      : caption(left + 8, top, width - 16, height, "caption", name, special ? el("span", { class: "special" }, special) : null, el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 
@@ -81,7 +117,7 @@ function drawNode(graph, index, center) {
   const milestone = graph.milestones[index];
   const pick = () => navigate({ n: milestone.name });
   return svg("g", {
-    class: `node ${getShape(milestone)}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
+    class: `node ${getShape(milestone)}${milestone.optional ? " optional" : ""}${milestone.by === "user" ? " by-user" : ""}${milestone.state ? " end-state" : ""}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
     "aria-label": describeNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
     onkeydown: (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -148,36 +184,43 @@ function drawEdge(graph, index, at, portrait, degrees) {
 }
 
 function drawGraph(graph) {
-  const canvas = byId("canvas");
-  const room = canvas.clientWidth;
-  const scale = (portrait) => {
-    const { width, height } = placeGraph(graph, portrait);
-    return Math.min(room / width, TALLEST / height, 1);
-  };
-  // Downwards only where it can be read without moving it sideways; to the right, Start is at the left edge.
-  const portrait = scale(true) > scale(false) && room >= SMALLEST_TEXT * placeGraph(graph, true).width;
+  const portrait = fitInto(placeGraph(graph, true)) > fitInto(placeGraph(graph, false));
+  NODE = portrait ? SIZES.tall : SIZES.wide;
   const { at, width, height } = placeGraph(graph, portrait);
   const degrees = countDegrees(graph);
   const edges = graph.edges.map((_, index) => drawEdge(graph, index, at, portrait, degrees));
   const labels = edges.map((edge) => edge.querySelector("text"));
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}` },
+  const picture = svg("svg", { class: portrait ? "tall" : "wide", viewBox: `0 0 ${width} ${height}` },
     svg("g", { class: "edges" }, edges),
     svg("g", { class: "numbers" }, labels), // above all lines
     svg("g", { class: "nodes" }, graph.milestones.map((one, index) => drawNode(graph, index, at(one.at)))));
-  Object.assign(drawing, { graph, room, picture, width, height, zoom: null });
-  canvas.replaceChildren(picture);
+  Object.assign(drawing, { graph, portrait, picture, width, height });
+  byId("canvas").replaceChildren(picture);
   zoomTo(null);
-  bringIntoView(Math.max(0, graph.milestones.findIndex((one) => one.name === "Start")));
 }
 
-function fitting() {
-  return Math.min(1.1, Math.max(SMALLEST_TEXT, (byId("canvas").clientWidth - 2) / drawing.width));
+// The size at which all of a graph can be seen.
+function fitInto({ width, height }) {
+  return Math.min(1.1, (byId("canvas").clientWidth - 2) / width, Math.max(320, 0.8 * window.innerHeight) / height);
 }
 
 function zoomTo(zoom) {
-  drawing.zoom = zoom === null ? fitting() : Math.min(2.5, Math.max(0.15, zoom));
+  const fit = fitInto(drawing);
+  drawing.isFitted = zoom === null;
+  drawing.zoom = zoom === null ? fit : Math.min(2.5, Math.max(0.05, zoom));
   drawing.picture.setAttribute("width", drawing.width * drawing.zoom);
   drawing.picture.setAttribute("height", drawing.height * drawing.zoom);
+  byId("canvas").style.height = `${Math.max(200, Math.ceil(drawing.height * fit) + 2)}px`;
+}
+
+// The room changes with the window, and with the milestone that is described beside the graph.
+function refit() {
+  if (!drawing.graph || !byId("canvas").clientWidth) return;
+  const isPortrait = fitInto(placeGraph(drawing.graph, true)) > fitInto(placeGraph(drawing.graph, false));
+  if (isPortrait !== drawing.portrait) {
+    drawing.graph = null;
+    showGraph();
+  } else if (drawing.isFitted) zoomTo(null);
 }
 
 // Mark the milestone that is looked at, and the way that the open conversation took.
@@ -198,12 +241,15 @@ function markGraph(graph, selected, row) {
 
 function makeLegend(isTracing) {
   const mark = (name, text) => el("span", { class: "key" }, el("i", { class: `key-${name}` }), text);
-  const tracing = isTracing ? [mark("on", "the way of the open conversation")] : [];
-  return el("span", {}, mark("call", "tool call"), mark("state", "state"), mark("join", "join: all of them"),
-    mark("share", "share that reached it"), mark("possible", "possibly"), mark("stop", "stopped here"),
-    mark("flow", "as many went this way"), ...tracing);
+  const { milestones } = drawing.graph;
+  const has = (test, name, text) => (milestones.some(test) ? mark(name, text) : null);
+  return el("span", {}, mark("call", "tool call"), mark("state", "state"), has((one) => getShape(one) === "join", "join", "join: all of them"),
+    has((one) => one.optional, "optional", "may be skipped"), has((one) => one.by === "user", "by-user", "call of the user's"), has((one) => one.state, "end-state", "end state"),
+    mark("share", "share that reached it"), has((one) => one.possibly, "possible", "possibly"), has((one) => one.stopped, "stop", "stopped here"),
+    mark("flow", "as many went this way"), isTracing ? mark("on", "the way of the open conversation") : null);
 }
 
+// Nothing to do while all of the graph is in view.
 function bringIntoView(index) {
   const canvas = byId("canvas");
   const node = drawing.picture.querySelectorAll(".node")[index].getBoundingClientRect();

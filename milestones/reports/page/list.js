@@ -31,14 +31,22 @@ function describeEnd(row) {
   return row.status === "undecided" ? "End undecided" : null;
 }
 
-// graph: the number of the only graph shown; at: [what, milestone], those who reached it or stopped there.
-const LINKED = { state: "all", search: "", sort: "order", arm: "", use: "", differ: "" }; // what an address may say
-const filter = { ...LINKED, page: 0, graph: null, at: null };
+// What an address may say; at: what happened where, such as "stopped:pay", "reached:pay" or "broken:no-promises".
+const LINKED = { state: "all", search: "", sort: "order", arm: "", use: "", user: "", scenario: "", at: "", differ: "" };
+const filter = { ...LINKED, page: 0, graph: null }; // graph: the number of the only graph shown
+
+// A scenario has one name for all kinds of users; a recorded task stands for one.
+function getBaseName(row) {
+  const name = row.scenario ?? (row.task === undefined ? undefined : [row.use_case, row.task].filter(Boolean).join(" · "));
+  const kind = ` (${row.user})`;
+  return name?.endsWith(kind) ? name.slice(0, -kind.length) : name;
+}
 
 // A case is a scenario in one of its runs: each conversation knows those of the same case, one for each arm.
 function findCases() {
   const cases = new Map();
   data.conversations.forEach((row, index) => {
+    row.base = getBaseName(row);
     const key = row.arm === undefined || row.scenario === undefined ? index : `${row.scenario}\n${row.run}`;
     row.sameCase = cases.get(key) || [];
     row.sameCase.push(index);
@@ -50,15 +58,16 @@ function armsDiffer(row) {
   return new Set(row.sameCase.map((index) => getLeadingState(data.conversations[index])[0])).size > 1;
 }
 
-function isAt(row, graph, what, milestone) {
-  if (row.graph !== graph) return false;
-  return what === "stopped" ? row.stopped_at === milestone
-    : what === "possibly" ? (row.possibly_reached || []).includes(milestone)
-      : row.reached.some((one) => one.name === milestone);
+function isAt(row, at) {
+  const [what, ...names] = at.split(":");
+  const name = names.join(":");
+  if (what === "broken") return (row.guidelines || []).some((one) => one.guideline === name && one.broken);
+  if (what === "possibly") return (row.possibly_reached || []).includes(name);
+  return what === "stopped" ? row.stopped_at === name : row.reached.some((one) => one.name === name);
 }
 
-function findConversationsAt(graph, what, milestone) {
-  return data.conversations.flatMap((row, index) => (isAt(row, graph, what, milestone) ? [index] : []));
+function findConversationsAt(graph, at) {
+  return data.conversations.flatMap((row, index) => (row.graph === graph && isAt(row, at) ? [index] : []));
 }
 
 // A conversation that is at End without having completed the goal was stopped by a rule alone.
@@ -94,9 +103,10 @@ function findFittingCases() {
       const row = data.conversations[index];
       return hasState(row) && (!query || getSearchText(row).includes(query))
         && (!filter.arm || row.arm === filter.arm) && (!filter.use || row.use_case === filter.use)
+        && (!filter.user || row.user === filter.user) && (!filter.scenario || row.base === filter.scenario)
         && (!filter.differ || armsDiffer(row))
         && (filter.graph === null || row.graph === filter.graph)
-        && (filter.at === null || isAt(row, filter.graph, ...filter.at));
+        && (!filter.at || isAt(row, filter.at));
     })
     .sort((a, b) => compare(data.conversations[a], data.conversations[b]) || a - b);
   return [...Map.groupBy(fitting, (index) => data.conversations[index].sameCase).values()];
@@ -109,8 +119,9 @@ function refilter(changes) {
 }
 
 function showOnly(changes) {
-  refilter({ ...LINKED, at: null, graph: null, ...changes });
-  byId("rows").scrollIntoView({ block: "center" });
+  refilter({ ...LINKED, graph: null, ...changes });
+  byId("desk").scrollIntoView({ block: "start" });
+  byId("rows").querySelector("button")?.focus({ preventScroll: true });
 }
 
 function getName(row, index) {
@@ -130,7 +141,8 @@ function armButtons(row) {
 
 function caseItem(group) {
   const row = data.conversations[group[0]];
-  return el("li", { class: "case" },
+  const isOpen = row.sameCase.includes(open);
+  return el("li", { class: "case", "data-open": isOpen ? "true" : null },
     button({ class: "row", onclick: () => navigate({ c: group[0] }) }, el("span", { class: "who" },
       bdi(getName(row, group[0]), { class: "id" }), armsDiffer(row) ? el("span", { class: "tag warn" }, "arms differ") : null,
       bdi([row.use_case, row.user && `${row.user} user`].filter(Boolean).join(" · "), { class: "quiet facts" }))),
@@ -164,9 +176,11 @@ function listItem(group) {
 }
 
 function drawStates() {
+  // Where End and the customer's goal always come together, one pair of choices says both.
+  const isAlike = data.conversations.every((row) => (row.goal_reached ?? true) === (row.status === "completed"));
   byId("states").replaceChildren(...STATES.flatMap(([name, label, hasState]) => {
     const count = data.conversations.filter(hasState).length;
-    if (!count && !["all", "completed", "missed"].includes(name)) return [];
+    if ((!count && !["all", "completed", "missed"].includes(name)) || (isAlike && name.endsWith("came-for"))) return [];
     return [button({
       class: "state", "data-state": name, "aria-pressed": String(filter.state === name), onclick: () => refilter({ state: name }),
     }, label, " ", el("span", { class: "quiet" }, formatNumber(count)))];
@@ -177,11 +191,12 @@ function drawStates() {
 function drawChoices() {
   const arms = Object.keys(data.summary.arms);
   byId("differ-choice").hidden = !data.conversations.some((row) => row.sameCase.length > 1);
-  for (const [id, all, names] of [["arm", "all arms", arms], ["use", "all use cases", Object.keys(data.summary.use_cases)]]) {
+  const users = [...new Set(data.conversations.flatMap(({ user }) => user ?? []))].sort();
+  for (const [id, all, names] of [["arm", "all arms", arms], ["use", "all use cases", Object.keys(data.summary.use_cases)], ["user", "all users", users]]) {
     byId(id).hidden = names.length < 2;
     byId(id).replaceChildren(el("option", { value: "" }, all), ...names.map((name) => el("option", { value: name }, name)));
   }
-  for (const id of ["search", "sort", "arm", "use", "differ"]) {
+  for (const id of ["search", "sort", "arm", "use", "user", "differ"]) {
     byId(id).addEventListener("input", ({ target }) => refilter({ [id]: target.type === "checkbox" ? (target.checked ? "1" : "") : target.value }));
   }
 }
@@ -189,15 +204,13 @@ function drawChoices() {
 function drawChips() {
   const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) }, text, name ? bdi(name) : "", " ✕");
   const chips = [];
+  if (filter.scenario) chips.push(chip("", filter.scenario, { scenario: "" }));
   if (filter.at) {
-    const [what, name] = filter.at;
-    const isForbidden = what === "stopped" && name === "End";
-    const verb = { stopped: isForbidden ? "at " : "stopped at ", reached: "reached ", possibly: "possibly reached " }[what];
-    chips.push(chip(verb, isForbidden ? describeStop(name) : name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));
+    const [what, ...names] = filter.at.split(":");
+    const verb = { stopped: "stopped at ", reached: "reached ", possibly: "possibly reached ", broken: "broke " }[what] || "";
+    chips.push(chip(verb, what === "stopped" ? describeStop(names.join(":")) : names.join(":"), { at: "" }));
   }
-  if (filter.graph !== null && data.graphs.length > 1) {
-    chips.push(chip("graph ", data.graphs[filter.graph].name, { graph: null, at: null }));
-  }
+  if (filter.graph !== null && data.graphs.length > 1) chips.push(chip("graph ", data.graphs[filter.graph].name, { graph: null }));
   byId("chips").replaceChildren(...chips);
 }
 
@@ -226,7 +239,7 @@ function drawList() {
     : data.conversations.some(({ run }) => run > 1) ? "Cases, run by run" : "Cases";
   byId("rows").replaceChildren(...(shown.length ? shown.map(listItem)
     : [el("li", { class: "none quiet" }, "No conversation is like that.")]));
-  for (const id of ["search", "sort", "arm", "use"]) byId(id).value = filter[id];
+  for (const id of ["search", "sort", "arm", "use", "user"]) byId(id).value = filter[id];
   byId("differ").checked = Boolean(filter.differ);
   drawStates();
   drawChips();
@@ -237,5 +250,9 @@ function markOpenRow() {
   byId("rows").querySelectorAll("[data-index]").forEach((row) => {
     if (Number(row.dataset.index) === open) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
+  });
+  byId("rows").querySelectorAll(".case").forEach((item) => {
+    if (item.querySelector("[aria-current]")) item.dataset.open = "true";
+    else delete item.dataset.open;
   });
 }

@@ -19,9 +19,7 @@ function makeHash(changes) {
 function navigate(changes) {
   const parts = { ...changes };
   if (changes.n && data.graphs.length > 1) parts.g = data.graphs[graphNumber].name;
-  if (changes.c !== undefined && changes.c !== null && data.conversations[changes.c].graph !== graphNumber) {
-    parts.g = parts.n = null;
-  }
+  if (changes.c !== undefined && changes.c !== null && data.conversations[changes.c].graph !== graphNumber) parts.g = parts.n = null;
   location.hash = makeHash(parts);
   followAddress(); // at once: the event comes later, and then changes nothing
 }
@@ -42,15 +40,10 @@ function followAddress() {
   const graphIndex = data.graphs.findIndex((graph) => graph.name === parts.g);
   if (graphIndex >= 0) graphNumber = graphIndex;
   else if (open !== null) graphNumber = data.conversations[open].graph;
-  if (graphNumber !== before.graphNumber || drawing.graph === null) showGraph();
-  const graph = data.graphs[graphNumber];
-  const milestone = graph ? graph.milestones.findIndex(({ name }) => name === parts.n) : -1;
+  const milestone = data.graphs[graphNumber]?.milestones.findIndex(({ name }) => name === parts.n) ?? -1;
   selected = milestone < 0 ? null : milestone;
-  if (graph) {
-    markGraph(graph, selected, open === null ? null : data.conversations[open]);
-    drawInspector(graph);
-    if (selected !== null && selected !== before.selected) bringIntoView(selected);
-  }
+  if (selected !== null) byId("bench").open = true;
+  showGraph();
   if (open !== before.open) {
     drawReader(open);
     markOpenRow();
@@ -66,48 +59,39 @@ function showReader(isSameCase) {
   reader.focus({ preventScroll: true });
 }
 
+// A graph is drawn when its fold is open, because it has to know its room.
 function showGraph() {
   const graph = data.graphs[graphNumber];
-  if (!graph) return;
+  if (!graph || !byId("bench").open) return;
   byId("graph-select").value = String(graphNumber);
-  drawGraph(graph);
+  byId("graph-facts").replaceChildren(`${formatNumber(graph.completed)} of ${formatCount(graph.conversations, "conversation", "conversations")} completed the goal`,
+    ...(graph.file ? [" · ", bdi(graph.file)] : []), ...(graph.reviewed === false ? [" · ", el("span", { class: "tag warn" }, "generated, not reviewed")] : []));
+  byId("inspector").hidden = selected === null;
+  byId("inspector").replaceChildren(...(selected === null ? [] : describeMilestone(graph)).filter(Boolean));
+  if (drawing.graph !== graph) drawGraph(graph);
+  markGraph(graph, selected, open === null ? null : data.conversations[open]);
+  if (selected !== null) bringIntoView(selected);
 }
 
 function conversationGroup(label, what, milestone, hint) {
-  const all = findConversationsAt(graphNumber, what, milestone);
+  const at = `${what}:${milestone}`;
+  const all = findConversationsAt(graphNumber, at);
   if (!all.length && what !== "reached") return null;
   const shown = all.slice(0, 12);
   return el("section", { "data-who": what }, el("h3", {}, label, " ", el("span", { class: "quiet" }, formatNumber(all.length))),
     hint ? el("p", { class: "quiet" }, hint) : null,
     el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => navigate({ c: index }) },
       bdi(data.conversations[index].id || `conversation ${index + 1}`))))),
-    all.length ? button({ class: "plain", onclick: () => {
-      showOnly({ at: [what, milestone], graph: graphNumber });
-    } }, all.length > shown.length ? `List all ${formatNumber(all.length)}` : "Show in the list") : null);
-}
-
-function drawInspector(graph) {
-  byId("inspector").replaceChildren(...(selected === null ? describeGraph(graph) : describeMilestone(graph)).filter(Boolean));
-}
-
-function describeGraph(graph) {
-  return [
-    el("h2", {}, bdi(graph.name || "Milestones")),
-    el("p", { class: "quiet" }, `${formatNumber(graph.completed)} of ${formatCount(graph.conversations, "conversation", "conversations")} completed the goal`),
-    graph.file ? el("p", { class: "quiet facts" }, bdi(graph.file)) : null,
-    graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
-    el("p", { class: "quiet" }, "Choose a milestone to see who reached it and who stopped there."),
-  ];
+    all.length ? button({ class: "plain", onclick: () => showOnly({ at, graph: graphNumber }) }, all.length > shown.length ? `List all ${formatNumber(all.length)}` : "Show in the list") : null);
 }
 
 function describeMilestone(graph) {
   const milestone = graph.milestones[selected];
-  const kind = { join: "join", end: "end of the graph", call: "tool call", state: "state" }[getShape(milestone)];
   const others = (label, from, to) => nameList(label, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => graph.milestones[edge.ends[to]].name));
   const isEnd = milestone.name === "End";
   return [
     el("div", { class: "bar" }, el("h2", {}, bdi(milestone.name)), button({ class: "plain", onclick: () => navigate({ n: null }) }, "Close")),
-    el("p", { class: "quiet" }, milestone.name === "Start" ? "start of the graph" : kind, milestone.weight === 1 ? "" : ` · weight ${milestone.weight}`, milestone.optional ? " · optional" : ""),
+    el("p", { class: "quiet facts" }, [describeKind(milestone), milestone.optional ? "optional" : null, milestone.weight === 1 ? null : `weight ${milestone.weight}`].filter(Boolean).join(" · ")),
     milestone.description ? prose(milestone.description, "said") : null,
     el("p", {}, el("b", {}, `${formatPercent(graph.conversations ? milestone.reached / graph.conversations : null)}`), ` reached it: ${reachedText(milestone, graph.conversations)}`),
     meter(graph.conversations ? milestone.reached / graph.conversations : null),
@@ -125,24 +109,30 @@ function drawGraphChoice() {
     `${graph.name} · ${formatNumber(graph.completed)} of ${formatNumber(graph.conversations)} completed`)));
   select.addEventListener("change", () => {
     const index = Number(select.value);
-    refilter({ graph: index, at: null });
+    refilter({ graph: index, at: "" });
     navigate({ g: data.graphs[index].name, n: null });
   });
 }
 
 function start() {
+  mergeGraphs();
   findCases();
-  drawFigures();
-  drawPlot();
+  drawVerdict();
   drawNotices();
   drawBroken();
+  drawWhiskers();
+  drawHeat();
+  drawFunnels();
+  arrangeCharts();
+  drawGuidelines();
   drawGraphChoice();
   linkTables();
   drawChoices();
   drawList();
   drawReader(null);
-  // Of a suite of single answers, each has a graph of its own, which says little: the cases come first.
-  if (data.conversations.some((row) => row.expected)) byId("bench").before(byId("desk"));
+  byId("bench").hidden = !data.graphs.length;
+  byId("bench").addEventListener("toggle", showGraph);
+  byId("figures").addEventListener("toggle", drawPlot);
   byId("fit").addEventListener("click", () => zoomTo(null));
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
@@ -150,11 +140,9 @@ function start() {
     if (event.key === "Escape" && open !== null) navigate({ c: null });
   });
   window.addEventListener("hashchange", followAddress);
-  window.addEventListener("resize", () => {
-    if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
-    showGraph();
-    followAddress();
-  });
+  new ResizeObserver(refit).observe(byId("canvas"));
+  const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => { target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1; }));
+  document.querySelectorAll(".wide").forEach((region) => wide.observe(region));
   followAddress();
 }
 

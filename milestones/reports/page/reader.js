@@ -11,7 +11,13 @@ function collectMarks(row) {
   for (const { step, rule } of row.forbidden || []) {
     add(step, el("span", { class: "tag bad" }, "forbidden: ", bdi(rule)));
   }
-  for (const step of row.wasted_calls || []) add(step, el("span", { class: "tag warn" }, "served no milestone"));
+  const tooEarly = row.too_early || {};
+  for (const [step, names] of Object.entries(tooEarly)) {
+    add(Number(step), el("span", { class: "tag warn" }, "too early: ", bdi(names.join(", ")), names.length > 1 ? " were not reached" : " was not reached"));
+  }
+  for (const step of row.wasted_calls || []) {
+    if (!tooEarly[step]) add(step, el("span", { class: "tag warn" }, "served no milestone"));
+  }
   for (const step of row.repeated_calls || []) add(step, el("span", { class: "tag warn" }, "repeats an earlier call"));
   for (const step of row.unanswered_calls || []) add(step, el("span", { class: "tag warn" }, "no result recorded"));
   return marks;
@@ -22,10 +28,11 @@ function badge(name, kind) {
 }
 
 // On a phone the reader covers the graph, so it closes when the graph is asked for.
-function showMilestone(name) {
+function showMilestone(name, number = graphNumber) {
   const covers = getComputedStyle(byId("reader")).position === "fixed";
-  navigate(covers ? { n: name, c: null } : { n: name });
-  byId("canvas").scrollIntoView({ block: "nearest" });
+  const isOther = number !== graphNumber;
+  navigate({ n: name, ...(isOther ? { g: data.graphs[number].name } : {}), ...(covers || isOther ? { c: null } : {}) });
+  byId("bench").scrollIntoView({ block: "start" });
 }
 
 function prose(text, kind) {
@@ -74,10 +81,12 @@ function eventParts(event, row, step) {
 function eventItem(event, row, step, marks, isBefore) {
   const { kind, head, body } = eventParts(event, row, step);
   const isForbidden = (row.forbidden || []).some((one) => one.step === step);
+  const notes = event.turn || [];
+  const judged = row.reached.filter((one) => one.step === step).map(({ name }) => judgeNote(name, row));
   return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}${isBefore ? " before" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
     el("span", { class: "step", "aria-hidden": "true" }, step),
     el("div", { class: "body" }, el("div", { class: "speaker" }, head), body,
-      marks ? el("div", { class: "marks" }, marks) : null));
+      marks ? el("div", { class: "marks" }, marks) : null, judged, notes.map((note) => turnNote(note, notes.length))));
 }
 
 function goToEvent(step) {
@@ -110,15 +119,13 @@ function milestoneSection(row) {
     isRange(row) ? nameList("Nothing decides", row.undecided) : null);
 }
 
+// The words on milestones that were reached stand at their events.
 function judgeSection(row) {
-  const [reasons, agreement] = [row.reasons || {}, row.agreement || {}];
-  const names = Object.keys({ ...reasons, ...agreement });
+  const shown = new Set(row.reached.filter(({ step }) => step > 0 && step <= row.events).map(({ name }) => name));
+  const names = Object.keys({ ...row.reasons, ...row.agreement }).filter((name) => !shown.has(name));
   if (!names.length) return null;
-  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${formatCount(names.length, "milestone", "milestones")}`),
-    el("dl", {}, names.flatMap((name) => [
-      el("dt", {}, bdi(name), agreement[name] === undefined ? null : el("span", { class: "quiet" }, ` ${formatPercent(agreement[name])} of the votes agree`)),
-      el("dd", { dir: "auto" }, reasons[name]),
-    ])));
+  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${formatCount(names.length, "other milestone", "other milestones")}`),
+    names.map((name) => judgeNote(name, row)));
 }
 
 // Return what was expected of an answer, or else the milestones: by kind and text, the state and the event.
@@ -166,11 +173,13 @@ function comparisonTable(row, index) {
   const arms = row.sameCase.map(collectChecks);
   const cell = ([state, step] = [], isOpen) => el("td", { class: state },
     isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
-  const line = (kind, text, cells) => el("tr", {}, el("th", { scope: "row" }, kind), el("td", { dir: "auto" }, text && bdi(text)), cells);
+  const line = (kind, text, cells) => el("tr", {}, text ? [kind ? el("th", { scope: "row" }, kind) : null, el("td", { dir: "auto", colspan: kind ? null : 2 }, bdi(text))]
+    : el("th", { scope: "row", colspan: 2 }, kind), cells);
   const keys = [...new Set(arms.flatMap((arm) => [...arm.checks].flatMap(([key, [state]]) => (state === "nothing" ? [] : [key]))))];
   const allowed = row.expected?.may_call || [];
-  return el("div", { class: "wide" }, el("table", { class: "arguments compared" },
-    el("thead", {}, el("tr", {}, el("th", { colspan: 2 }, row.expected ? "Expected" : "Milestones"),
+  const isOpen = byId("reader").querySelector(".comparison")?.open ?? row.expected !== undefined;
+  return el("details", { class: "judge comparison", open: isOpen }, el("summary", {}, row.expected ? "Expected and done" : `Milestones in ${row.sameCase.length} arms`), el("div", { class: "wide" }, el("table", { class: "arguments compared" },
+    el("thead", {}, el("tr", {}, el("td", { colspan: 2 }),
       row.sameCase.length > 1 ? armButtons(row).map((one) => el("th", { scope: "col" }, one)) : el("th", { scope: "col" }, "Done"))),
     el("tbody", {},
       keys.map((key) => line(...JSON.parse(key), arms.map((arm) => cell(arm.checks.get(key), arm.index === index)))),
@@ -178,7 +187,7 @@ function comparisonTable(row, index) {
       row.expected && arms.some(({ calls }) => calls.length) ? line("called", "", arms.map(({ calls }) => el("td", {}, calls.length
         ? calls.map((call) => el("div", {}, bdi(callText(call.tool, call.arguments))))
         : "nothing"))) : null,
-      line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : formatNumber(arm.row.output_tokens)))))));
+      line("output tokens", "", arms.map((arm) => el("td", {}, arm.row.output_tokens === undefined ? "–" : formatNumber(arm.row.output_tokens))))))));
 }
 
 function twinLine(row) {
@@ -248,10 +257,7 @@ function readerHeader(index, row) {
 function drawReader(index) {
   const reader = byId("reader");
   document.body.classList.toggle("reading", index !== null);
-  if (index === null) {
-    reader.replaceChildren(el("p", { class: "empty quiet" }, "Choose a conversation to read it, with its milestones at the events at which they were reached."));
-    return;
-  }
+  if (index === null) return reader.replaceChildren();
   const row = data.conversations[index];
   const transcript = readEmbedded(`words-${index}`);
   const marks = collectMarks(row);
