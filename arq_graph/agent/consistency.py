@@ -97,7 +97,8 @@ def find_draft_problems(document: Document) -> Iterator[Problem]:
         names = [_get_value(entry, key) for entry in _get_list(document.values, field)]
         yield from find_repeated_names(field, key, names)
     confirm = _get_value(document.values, "confirm")
-    if isinstance(confirm, dict):
+    # A misspelt key may be the one that lists the tool.
+    if isinstance(confirm, dict) and not document.has_unknown_keys:
         references = list(_get_list(document.values, "tools"))
         steps = [step for journey in journeys for step in _get_list(journey, "steps")]
         for entry in guidelines + steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails
@@ -135,7 +135,7 @@ def keep_existing(values: Any, steps: Sequence[str | int]) -> Place:
 def _describe(detail: Mapping[str, Any], place: Place, model: type[BaseModel]) -> str:
     field = format_place(place)
     if detail["type"] == "missing":
-        return f"{field} is missing"
+        return f"{field} is missing{_format_choices(model, detail['loc'])}"
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         keys = _list_keys(model, detail["loc"][:-1])
@@ -185,6 +185,23 @@ def _describe_expected(detail: Mapping[str, Any], model: type[BaseModel]) -> str
 
 def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """Return the keys of a mapping at a location in a model; of a union, the keys of all its models."""
+    keys: dict[str, None] = {}
+    for candidate in _find_models_at(model, loc):
+        keys |= dict.fromkeys(candidate.model_fields)
+    return list(keys)
+
+
+def _format_choices(model: type[BaseModel], loc: Sequence[str | int]) -> str:
+    """Return the values that a field may have, as the end of a sentence; "" if they can't be listed."""
+    choices: list[str] = []
+    for candidate in _find_models_at(model, loc[:-1]):
+        field = candidate.model_fields.get(str(loc[-1]))
+        if field is not None and get_origin(field.annotation) is Literal:
+            choices.extend(map(str, get_args(field.annotation)))
+    return f": write {' or '.join(choices)}" if choices else ""
+
+
+def _find_models_at(model: type[BaseModel], loc: Sequence[str | int]) -> list[type[BaseModel]]:
     models = [model]
     for step in ("root", *loc):
         annotations = []
@@ -193,10 +210,7 @@ def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
                 annotations.append(field.annotation)
         if annotations:
             models = list(chain.from_iterable(map(_find_models, annotations)))
-    keys: dict[str, None] = {}
-    for candidate in models:
-        keys |= dict.fromkeys(candidate.model_fields)
-    return list(keys)
+    return models
 
 
 def _find_models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -101,6 +101,7 @@ def parse_model(
             raise SpecError(message, file=source) from None
         more_problems: list[tuple[int | None, Place, str]] = []
         more_problems.extend((line, (), message) for line, message in document.problems)
+        document.has_unknown_keys = any(detail["type"] == "extra_forbidden" for detail in error.errors())
         if find_more is not None:
             for full_place, problem in find_more(document):
                 place = keep_existing(values, full_place)
@@ -171,6 +172,7 @@ class Document:
         self.folder = self.path.resolve().parent
         self._lines: dict[Place, int] = {(): 1}
         self.problems: list[tuple[int | None, str]] = []
+        self.has_unknown_keys = False
         self._unread_places: set[Place] = set()
         self._read_nodes: set[int] = set()
         self._aliased_count = 0

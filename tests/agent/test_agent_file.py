@@ -152,6 +152,7 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (b"name: n\nprofile: a\0b\n", None, "control characters are not allowed"),
         (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
         (make_desk("variables:\n- &a {name: b, description: c}\n- *a\n"), 4, "is used twice: 'b'"),
+        (make_desk("checks: [{by: orders:search}]\n"), 3, "`checks[0].on` is missing: write input or output"),
         (make_desk("variables: &a [*a]\n"), 3, "an alias (`*name`) stands for itself"),
         ("[" * 900, 1, "is nested more than 40 deep"),
     ],
@@ -174,6 +175,11 @@ def test_all_mistakes_are_reported_together_in_the_order_of_their_lines(folder: 
         """
     lines = str(read_error(folder, make_desk(content))).split("\n")
     assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in lines] == ["3:", "5:", "6:", "7:"]
+
+
+def test_a_misspelt_key_is_the_only_mistake_even_if_it_holds_the_tools(folder: Path) -> None:
+    content = "guidlines: [{action: a, tools: [orders:search]}]\nconfirm: {search: customer}\n"
+    assert len(str(read_error(folder, make_desk(content))).split("\n")) == 1
 
 
 def test_a_broken_installation_of_the_mcp_adapters_is_reported(tmp_path: Path, monkeypatch) -> None:
