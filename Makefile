@@ -72,15 +72,18 @@ clean: ## Remove what the other targets made
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "arq_graph needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --upgrade pip
+	@echo "Making a virtual environment in $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -qq -e ".[cli]"
+	@echo "Installing arq_graph into $(VENV) (about a minute) …"
+	@$(BIN)/python -m pip install -qq -e ".[cli]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -qq -e ".[cli]" --group dev
+	@echo "Installing arq_graph and what its tests need into $(VENV) (about two minutes) …"
+	@$(BIN)/python -m pip install -qq -e ".[cli]" --group dev
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python

@@ -206,7 +206,7 @@ def _draw_journey(agent: Agent, id: str, thread: str | None, db: Path | None) ->
 def schema(
     kind: Annotated[
         Literal["agent", "tools", "milestones", "suite"],
-        Argument(metavar="KIND", help="The kind of file.", show_choices=True),
+        Argument(metavar="KIND", help="The kind of file: agent, tools, milestones or suite."),
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""

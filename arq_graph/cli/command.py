@@ -1,4 +1,4 @@
-"""Commands whose help shows no Python types and breaks whole paragraphs to the width of the terminal."""
+"""Commands whose help is in words: no Python types or ranges, and paragraphs as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
-    """A command whose help shows no Python types."""
+    """A command whose help is in words."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the arguments and options."""
-        return _hide_types(super().get_params(ctx))
+        return _leave_words(super().get_params(ctx))
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands whose help shows no Python types."""
+    """A group of commands whose help is in words."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the arguments and options."""
-        return _hide_types(super().get_params(ctx))
+        return _leave_words(super().get_params(ctx))
 
 
-def _show_no_type(ctx: Any) -> None:  # noqa: ARG001
+def _show_nothing(ctx: Any = None) -> None:  # noqa: ARG001
     return None
 
 
-def _hide_types(params: list[Any]) -> list[Any]:
+def _leave_words(params: list[Any]) -> list[Any]:
+    """Hide what Typer adds to the help of each option and argument: its text says the default and the range."""
     for param in params:
+        param.show_default = False
+        param._get_number_range_help_str = _show_nothing
         if isinstance(param, TyperArgument):
-            descriptor = getattr(param, "type_descriptor", None)  # older versions of Typer print no such type
-            if descriptor is not None and not descriptor.is_choice:
-                param.display_type_rich = _show_no_type  # type: ignore[method-assign]
+            param.display_type_rich = _show_nothing  # type: ignore[method-assign]
         elif param.is_flag:
             param.metavar = ""
     return params

@@ -42,8 +42,8 @@ StrategyOption = Annotated[
     StrategyName,
     Option(
         "--strategy",
-        help="How the agent acts: it decides on all tools at once, makes a plan, goes step by step, or alternates "
-        "between thinking, speaking and acting.",
+        metavar="tools|pre-act|react|respact",
+        help="How the agent acts. Default: tools.",
     ),
 ]
 

@@ -37,7 +37,7 @@ from arq_graph.milestones.transcript import MODEL_ROLES, Transcript
 _ASKING = ("model", "model_arg", "user_model", "judge", "base_url", "max_calls", "max_cost", "prices")
 """The parameters that say which models are asked, and how often."""
 _BLUEPRINT_HELP = "Compare `arq` with your own MessageBlueprint or Judgement."
-_RECORD_HELP = "The folder for conversations with every model answer, figures and pages."
+_RECORD_HELP = "The folder for conversations, model answers, figures and pages. Default: experiment."
 
 
 def experiment(
@@ -46,8 +46,7 @@ def experiment(
         list[str] | None,
         Argument(
             metavar="SUITE",
-            show_default="guidelines",
-            help="One or more of guidelines, use-cases, household, shop and booking, or files of your own suites.",
+            help="guidelines (the default), use-cases, household, shop, booking, or files of your own suites.",
         ),
     ] = None,
     arms: options.ArmNames = None,
@@ -56,8 +55,7 @@ def experiment(
         Option(
             "--ablate",
             metavar="STEP[:QUERY,…]",
-            help="Compare `arq` with variants that lack one query of a step, or one of those named. Steps: matcher, "
-            "tools, message, planner, speaker.",
+            help="Compare `arq` with variants without one query of the matcher, tools, message, planner or speaker.",
         ),
     ] = None,
     blueprint: Annotated[
@@ -85,8 +83,7 @@ def experiment(
             "--replay",
             metavar="DIR",
             file_okay=False,
-            help="Ask no model: take all answers from the recording in this folder. Give the same --arms, --runs and "
-            "--votes.",
+            help="Ask no model: take all answers from this folder. Give the same --arms, --runs and --votes.",
         ),
     ] = None,
     resume: options.Resume = False,

@@ -46,8 +46,7 @@ Transcripts = Annotated[
     list[Path],
     Argument(
         metavar="TRANSCRIPTS",
-        help="Recorded conversations of any agent, as JSON or JSON Lines (OpenAI or LangChain messages, results of "
-        "`evaluate` or tau-bench, …), a folder of such .jsonl files, or the threads of `chat` and `run`.",
+        help="Recorded conversations of any agent: JSON or JSON Lines files, folders, or the threads of `chat`.",
     ),
 ]
 Tools = Annotated[
@@ -55,7 +54,7 @@ Tools = Annotated[
     Option(
         "--tools",
         metavar="TOOLS",
-        help="Tools: module:function, file.yaml:tool, an agent's file, a YAML or JSON file of tools. Can be repeated.",
+        help="Tools as module:function, file.yaml:tool, or a file of tools or an agent. Can be repeated.",
     ),
 ]
 MilestonesOption = Annotated[
@@ -74,6 +73,7 @@ ReportOut = Annotated[
 CsvOut = Annotated[
     Path | None, declare_file("--csv", "Write a row for each conversation, for spreadsheets and data frames.")
 ]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Print all tables, not only the first figures.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
 
 # Models
@@ -84,8 +84,7 @@ Model = Annotated[
         "--model",
         "-m",
         metavar="NAME",
-        help="openai:gpt-4o, offline, … Default: $ARQ_GRAPH_MODEL, else openai:gpt-4o if OPENAI_API_KEY is set, else "
-        "offline.",
+        help="openai:gpt-4o, offline, … Default: $ARQ_GRAPH_MODEL, else openai:gpt-4o with a key, else offline.",
     ),
 ]
 ModelArgs = Annotated[
@@ -93,7 +92,7 @@ ModelArgs = Annotated[
     Option(
         "--model-arg",
         metavar="NAME=VALUE",
-        help="An argument that --model is made with, as JSON or text: reasoning_effort=low. Can be repeated.",
+        help="An argument of the model, such as reasoning_effort=low. Can be repeated.",
     ),
 ]
 BaseUrl = Annotated[
@@ -104,11 +103,14 @@ _USER_HELP = "The model that plays the user. Default: none; code plays the user.
 UserModel = Annotated[str | None, Option("--user-model", metavar="NAME", help=_USER_HELP)]
 _JUDGE_HELP = "The model that decides what code cannot. Default: none."
 Judge = Annotated[str | None, Option("--judge", metavar="NAME", help=_JUDGE_HELP)]
-Votes = Annotated[int, declare_count("--votes", "How often to ask the judge; the majority decides.")]
+Votes = Annotated[
+    int, declare_count("--votes", "How often to ask the judge; the majority decides. Default: 1.")
+]
 
 # The agent and its threads
 
-ModeOption = Annotated[Mode, Option("--mode", help="How much the model reasons before it answers.")]
+_MODE_HELP = "How much the model reasons before it answers. Default: arq."
+ModeOption = Annotated[Mode, Option("--mode", metavar="arq|cot|direct", help=_MODE_HELP)]
 Thread = Annotated[
     str | None,
     Option("--thread", "-t", metavar="ID", help="Continue this thread, or start it. Default: a new one."),
@@ -123,22 +125,23 @@ ArmNames = Annotated[
     list[str] | None,
     _declare_names(
         "--arms",
-        "The arms, which are the agent configurations under test: guided, arq, cot, direct, react, pre-act, respact, "
-        "create_agent and others, or module:function for your own. Default: guided; `experiment` takes those of the "
-        "paper for a shipped suite.",
+        "The agent configurations to try: guided, arq, cot, direct, react, pre-act, respact, create_agent, …, or "
+        "module:function. Default: guided; in `experiment`, those of the paper.",
     ),
 ]
 Only = Annotated[
     list[str] | None,
     _declare_names(
         "--only",
-        "Play only scenarios of these categories (`use_case`) or kinds of users, such as helpful.",
+        "Play only scenarios of these categories or kinds of users, such as helpful.",
     ),
 ]
-Runs = Annotated[int, declare_count("--runs", "How often each arm plays each scenario.")]
+Runs = Annotated[int, declare_count("--runs", "How often each arm plays each scenario. Default: 1.")]
 Concurrency = Annotated[
     int,
-    declare_count("--concurrency", "How many conversations run at once; with --workers, in each process."),
+    declare_count(
+        "--concurrency", "How many conversations run at once; with --workers, in each process. Default: 8."
+    ),
 ]
 Workers = Annotated[
     int | None,
@@ -152,8 +155,7 @@ MaxCalls = Annotated[
     int | None,
     declare_count(
         "--max-calls",
-        "Stop after this many model calls, including those of users, of the judge and of the run that --resume "
-        "continues. Turns that have begun, at most --concurrency, are still finished and judged.",
+        "Stop after this many model calls, with those of users, the judge, and the run that --resume continues.",
     ),
 ]
 MaxCost = Annotated[
@@ -161,7 +163,7 @@ MaxCost = Annotated[
     Option(
         "--max-cost",
         metavar="COST",
-        help="Stop, as with --max-calls, once calls have cost this much (more than 0); needs --prices.",
+        help="Stop once calls have cost this much; needs --prices.",
     ),
 ]
 _PRICES_HELP = "What a million input and output tokens cost: gpt-4o=2.5/10."

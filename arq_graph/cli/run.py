@@ -31,8 +31,7 @@ def run(
             "--conversation",
             "-c",
             metavar="FILE",
-            help="The customer's messages: one per line, or texts and chat messages as JSON or JSON Lines. Write - to "
-            "read standard input.",
+            help="The customer's messages, one per line or as JSON (Lines); - reads standard input.",
         ),
     ],
     model: options.Model = None,

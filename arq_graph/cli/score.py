@@ -43,9 +43,7 @@ from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.testing.junit import write_junit
 
-_MILESTONES_HELP = (
-    "The milestone file. Repeat it for several use cases: each is called NAME, else after its file."
-)
+_MILESTONES_HELP = "The milestone file. Repeat it for several use cases, each with its NAME."
 
 
 def score(
@@ -60,7 +58,7 @@ def score(
     votes: options.Votes = 1,
     base_url: options.BaseUrl = None,
     concurrency: Annotated[
-        int, options.declare_count("--concurrency", "How many conversations to ask the judge about at once.")
+        int, options.declare_count("--concurrency", "How many conversations to judge at once. Default: 8.")
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,

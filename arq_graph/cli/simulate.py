@@ -39,13 +39,15 @@ _KIND_HELP = "What the user knows. Default: as the scenario says."
 def simulate(
     suite: options.SuiteFile,
     scenario: Annotated[
-        str | None, Option("--scenario", metavar="NAME", help="Default: the first scenario.")
+        str | None, Option("--scenario", metavar="NAME", help="The scenario. Default: the first one.")
     ] = None,
     arm: Annotated[
         str,
-        Option("--arm", metavar="NAME", help="The agent, as for `evaluate`: guided, react, pre-act, …"),
+        Option("--arm", metavar="NAME", help="The agent: guided, react, pre-act, … Default: guided."),
     ] = "guided",
-    kind: Annotated[Kind | None, Option("--kind", help=_KIND_HELP)] = None,
+    kind: Annotated[
+        Kind | None, Option("--kind", metavar="helpful|perturbed|unhelpful", help=_KIND_HELP)
+    ] = None,
     seed: Annotated[
         int | None,
         Option("--seed", metavar="N", help="The seed. Default: that of the suite's first run."),

@@ -24,12 +24,14 @@ def format_checks(decisions: Iterable[CheckDecision]) -> Iterator[Text]:
         yield join_parts(safe_text(decision.check, "bold"), f" ({decision.on}) ", outcome, reason)
 
 
-def takeover_view(takeover: Takeover) -> Table:
+def takeover_view(takeover: Takeover, *, with_summary: bool = True) -> Table:
     """Lay out who has the conversation, and what they have to know."""
     by = "the agent" if takeover.by == "agent" else takeover.by or "a person"
     reason = f" · {takeover.reason}" if takeover.reason else ""
     rows: list[Row] = [("handed", "bold yellow", [safe_text(f"over to a person by {by}{reason}")])]
-    summary = takeover.summary or TakeoverSummary()
+    summary = TakeoverSummary()
+    if with_summary and takeover.summary is not None:
+        summary = takeover.summary
     for label in ("asked", "done", "agreed", "journeys"):
         if texts := getattr(summary, label):
             rows.append((label, "dim", [safe_text(text) for text in texts]))

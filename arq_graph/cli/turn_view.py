@@ -78,7 +78,8 @@ def show_outcome(outcome: TurnOutcome, agent: Agent) -> None:
     if turn.reply is not None:
         show(reply_view(turn))
     if turn.takeover is not None:
-        show(takeover_view(turn.takeover), HOW_TO_WRITE)
+        is_new = turn.reply is not None  # later turns have none
+        show(takeover_view(turn.takeover, with_summary=is_new), HOW_TO_WRITE)
     if turn.all_progress:
         show(label_grid([("progress", "dim", list(map(progress_line, turn.all_progress)))]))
     show(label_grid([("", "", [_effort_line(outcome)])]))

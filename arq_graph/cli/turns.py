@@ -49,7 +49,10 @@ def turns(
         int | None, Option("--limit", "-n", min=1, metavar="N", help="Ask only the first N steps.")
     ] = None,
     concurrency: Annotated[
-        int, options.declare_count("--concurrency", "How many steps to ask at once.", max=64)
+        int,
+        options.declare_count(
+            "--concurrency", "How many steps to ask at once, up to 64. Default: 4.", max=64
+        ),
     ] = 4,
     out: Annotated[Path | None, options.declare_file("--out", _OUT_HELP)] = None,
     as_json: options.AsJson = False,

@@ -35,7 +35,7 @@ def test_a_chat_lets_one_type_as_the_colleague_until_it_gives_the_conversation_b
     assert result.code == 0, result.err
     assert "Ann will answer you here." in result.out
     assert "handed over to a person by the agent · They want a person." in result.words
-    assert "asked A person, please" in result.words
+    assert result.words.count("asked A person, please") == 1  # not again with each turn that waits
     assert "/give-back gives the conversation back" in result.out
     assert "The agent answers again." in result.err
     assert "You said: Thanks" in result.out
