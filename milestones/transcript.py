@@ -108,7 +108,7 @@ class Transcript:
         extra: Everything else in the record (a recorded reward, gold actions), as it stands there.
         history_length: How many events, from the first, came before the part that is measured: in them nothing is
             reached, and nothing forbidden.
-        stand_ins: What a stand-in did in it in place of a model, as in `Report.stand_ins`, if the record tells.
+        stand_ins: The parts that fakes played in it, as in `Report.stand_ins`, if the record tells.
         world: The world after the conversation, if it was run in one and not read from a record.
         source: The file that it was read from, if any; `record` is its position there, from 0.
 

@@ -78,11 +78,27 @@ def _show_comparison(comparison: Comparison, a: Path, b: Path) -> None:
             count = format_count(len(unpaired), "conversation")
             show(f"only in {name}: {count} ({list_names(unpaired)})", style="yellow")
     if comparison.overall.pairs:
+        show(*_describe_verdict(comparison), style="bold")
         _show_figures(comparison)
         show("", *_remarks(comparison), style="dim")
     else:
         remark = "A pair has the same use case and task, or the same use case and id."
         show(warning_text(f"there is nothing to compare. {remark}"))
+
+
+def _describe_verdict(comparison: Comparison) -> Iterator[str]:
+    """Yield which report is better in which figures, or that no difference is shown."""
+    figures: dict[str, list[str]] = {}
+    for title, figure in _FIGURES.items():
+        difference = getattr(comparison.overall, figure)
+        if difference:
+            figures.setdefault(difference.verdict, []).append(title)
+    for verdict, titles in figures.items():
+        names = ", ".join(titles)
+        if verdict == "no difference shown":
+            yield f"No difference between A and B is shown in: {names}."
+        else:
+            yield f"{verdict[0].upper()} is better in: {names}."
 
 
 def _describe_graphs(graphs: GraphPair) -> str:

@@ -32,11 +32,10 @@ from arq_graph.experiments.arms import load_arms
 from arq_graph.milestones.evaluation.evaluate import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html_page import write_html
-from arq_graph.milestones.reports.tables import BY_USER, CUSTOMERS_GOAL, PROGRESS, build_tables
+from arq_graph.milestones.reports.tables import BY_USER, build_tables
 
 _ARMS = ["guided", "pre-act"]
 _PAGE = DEFAULT_FILE.with_name("demo.html")
-_TABLES = (CUSTOMERS_GOAL, BY_USER, PROGRESS)
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one doesn't have the ids at hand, an unhelpful one guesses "
     "wrongly. Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
@@ -106,8 +105,8 @@ def _show_evaluation(suite_file: Path, model_choice: ModelChoice) -> None:
         transcripts = read_reported_transcripts(report, results)
         write_html(_PAGE, report, transcripts, title="The order desk and its simulated customers")
     show("")
-    tables = [table for table in build_tables(report) if table.title in _TABLES]
-    show_evaluation(report, tables, resume_hint="")
+    tables = [table for table in build_tables(report) if table.title == BY_USER]
+    show_evaluation(report, tables, resume_hint="", is_verbose=True)
     require_complete([report], resume_hint="")
     show("", _FIGURES, style="dim")
     show("Every conversation, and where each of them stopped:")

@@ -47,6 +47,7 @@ def evaluate(
     junit: options.JunitOut = None,
     min_success: options.MinSuccess = None,
     max_broken: options.MaxBroken = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Try agents in conversations with simulated users, and measure how far each gets.
 
@@ -93,7 +94,7 @@ def evaluate(
     write_outputs(report, json, html, transcripts, tables, csv=csv, title="Evaluation")
     if junit is not None:
         write_junit(junit, report, chosen_suite.name)
-    evaluation.show_evaluation(report, tables, resume_hint, has_judge=models.has_judge)
+    evaluation.show_evaluation(report, tables, resume_hint, is_verbose=verbose, has_judge=models.has_judge)
     note(f"The conversations are in {results}.")
     if any(record.guidelines for record in report.conversations):
         note(f"See why an agent said what it said: arq-graph explain {results} --conversation ID --turn N")

@@ -17,7 +17,14 @@ from typer import BadParameter
 
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import progress_bar
-from arq_graph.cli.report_view import format_count, incomplete_exit, list_names, show_broken, show_report
+from arq_graph.cli.report_view import (
+    EXCEPTIONS,
+    format_count,
+    incomplete_exit,
+    list_names,
+    show_broken,
+    show_report,
+)
 from arq_graph.cli.screen import note, warn
 from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.experiments.ablations import parse_ablation
@@ -216,7 +223,13 @@ def show_conversations(
 
 
 def show_evaluation(
-    report: Report, tables: Iterable[Table], resume_hint: str, *, suite: str = "", has_judge: bool = True
+    report: Report,
+    tables: Iterable[Table],
+    resume_hint: str,
+    *,
+    is_verbose: bool,
+    suite: str = "",
+    has_judge: bool = True,
 ) -> None:
     """Print what could not be measured, the limit that ended the run, and the report.
 
@@ -231,7 +244,7 @@ def show_evaluation(
         hint = _require_higher_limit(report.stopped, resume_hint)
         warn(f"{report.stopped}. {place}: {missing}. {hint}")
     if report.conversations:
-        show_report(report, tables, suite=suite, has_judge=has_judge)
+        show_report(report, tables, is_verbose=is_verbose, suite=suite, has_judge=has_judge)
 
 
 def _require_higher_limit(stopped: str, resume_hint: str) -> str:
@@ -293,4 +306,4 @@ def make_exception_tables(report: Report, results: Path) -> list[Table]:
     rows = {}
     for (tool, exception), count in sorted(exceptions.items()):
         rows[f"{tool}: {exception}"] = {"failed": f"{count:,} of {calls[tool]:,}"}
-    return [make_table("exceptions of tools", ["failed"], rows)]
+    return [make_table(EXCEPTIONS, ["failed"], rows)]

@@ -91,6 +91,7 @@ def experiment(
     min_success: options.MinSuccess = None,
     max_broken: options.MaxBroken = None,
     csv: options.CsvOut = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Compare arms (modes, strategies or apps) on suites of scenarios, beside the figures of the papers.
 
@@ -144,7 +145,7 @@ def experiment(
     rows = []
     for trial in trials:
         spent_in = [other.results for other in trials if other is not trial and other.results.exists()]
-        report = _run_trial(trial, resume_hint, spent_in=spent_in, **settings)
+        report = _run_trial(trial, resume_hint, verbose or bool(ablate), spent_in=spent_in, **settings)
         reports.append(report)
         rows += [{"suite": trial.suite.name, **row} for row in report.to_rows()]
     if csv is not None:
@@ -203,7 +204,7 @@ def _lacks_published_scenarios(suite: Suite, whole_suite: Suite) -> bool:
     return len(suite.scenarios) < published_count
 
 
-def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -> Report:
+def _run_trial(trial: _Trial, resume_hint: str, is_verbose: bool, *, runs: int, **settings: Any) -> Report:
     """Run the conversations of a suite, write the figures and the page, and print the report."""
     models = _record_models(trial)
     with evaluation.show_conversations(trial.suite, trial.arms, runs, resume_hint) as on_conversation:
@@ -228,7 +229,14 @@ def _run_trial(trial: _Trial, resume_hint: str, *, runs: int, **settings: Any) -
     transcripts = _add_model_answers(report, trial)
     page = figures.with_suffix(".html")
     write_outputs(report, None, page, transcripts, tables, title=f"Experiment: {result.suite}")
-    evaluation.show_evaluation(report, tables, resume_hint, suite=result.suite, has_judge=models.has_judge)
+    evaluation.show_evaluation(
+        report,
+        tables,
+        resume_hint,
+        is_verbose=is_verbose,
+        suite=result.suite,
+        has_judge=models.has_judge,
+    )
     return report
 
 

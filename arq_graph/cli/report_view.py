@@ -13,13 +13,17 @@ from typer import Exit
 
 from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.screen import make_printable, note, safe_text, show, warn, warning_text
+from arq_graph.experiments.published import has_published_rows
 from arq_graph.milestones.reports import table_format
 from arq_graph.milestones.reports.html_page import write_html
+from arq_graph.milestones.reports.main_table import build_main_table
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice, write_report
 from arq_graph.milestones.reports.rows import write_csv
 from arq_graph.milestones.transcript import Transcript
 
+EXCEPTIONS = "exceptions of tools"
+"""The title of the table of calls that failed with an exception."""
 _MAX_LISTED = 5
 _NAME_LIMIT = 60
 _NAME_WIDTH = 40
@@ -120,9 +124,17 @@ def write_outputs(
 
 
 def show_report(
-    report: Report, tables: Iterable[table_format.Table], *, suite: str = "", has_judge: bool = True
+    report: Report,
+    tables: Iterable[table_format.Table],
+    *,
+    is_verbose: bool = False,
+    suite: str = "",
+    has_judge: bool = True,
 ) -> None:
-    """Print a report with its tables, or those of its experiment; without a judge, a hint names --judge."""
+    """Print what a report shows: its verdict and its main table; if verbose, all its tables, too.
+
+    Tables of exceptions and with published figures are always printed. Without a judge, a hint names --judge.
+    """
     notice = format_stand_in_notice(report.stand_ins)
     if notice:
         show(notice, style="yellow")
@@ -132,10 +144,16 @@ def show_report(
     if report.failed:
         size += f", {format_count(len(report.failed), 'record')} could not be scored"
     show(size, style="bold")
+    show(*report.verdict, style="bold")
+    _show_table(build_main_table(report.main_arms))
+    has_hidden = False
     for table in tables:
-        show("", figure_table(table.title, table.columns, [(row.name, row.cells) for row in table.rows]))
-        for remark in table.notes:
-            show(Padding(safe_text(remark, "dim"), (0, 0, 0, 2)))
+        if is_verbose or table.title == EXCEPTIONS or has_published_rows(table):
+            _show_table(table)
+        else:
+            has_hidden = True
+    if has_hidden:
+        show("", "--verbose prints the other tables, by category, kind of user and arm.", style="dim")
     _show_errors(report)
     overall = report.summary.overall
     undecided = overall.goal_completion.unknown - overall.nothing_to_complete
@@ -146,6 +164,12 @@ def show_report(
     if agreement is not None:
         show(f"Judge: {agreement:.0%} of the votes agree with the verdict.", style="dim")
     _show_unreviewed_graphs(report)
+
+
+def _show_table(table: table_format.Table) -> None:
+    show("", figure_table(table.title, table.columns, [(row.name, row.cells) for row in table.rows]))
+    for remark in table.notes:
+        show(Padding(safe_text(remark, "dim"), (0, 0, 0, 2)))
 
 
 def _show_errors(report: Report) -> None:

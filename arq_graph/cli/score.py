@@ -66,6 +66,7 @@ def score(
     junit: options.JunitOut = None,
     min_success: options.MinSuccess = None,
     max_broken: options.MaxBroken = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
@@ -133,7 +134,7 @@ def score(
         write_junit(junit, report, "conversations")
     if run.store is not None and not unanswered:
         run.store.remove()
-    show_report(report, tables)
+    show_report(report, tables, is_verbose=verbose)
     if not judge:
         _show_undecided(report)
     if run.store is not None and unanswered:

@@ -50,7 +50,7 @@ class TurnExamples(Record):
     Args:
         turn: A key that is the same where the same was said and done; empty where a whole conversation is left out.
         conversation: The conversation's task, or else its id or place: the same for all runs of a task.
-        stand_ins: What a stand-in did in the conversation, as in `Transcript`: then it is nothing to train on.
+        stand_ins: The parts that fakes played in the conversation, as in `Transcript`: then it is nothing to train on.
         lines: The lines that a planner reads.
         reasons: By question, why each step was planned and what was expected of each call; empty until it is written.
         rows: For each action a `prompt` and its `completion`, in the chat format of TRL. While reasons are missing, the

@@ -13,6 +13,8 @@ from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.reports.table_format import Row, Rows, Table
 from arq_graph.milestones.users.user_spec import Kind
 
+_PUBLISHED = "published"
+
 
 class PublishedFigures(Record):
     """Figures that a paper reports, by row and arm.
@@ -62,13 +64,18 @@ def add_published_rows(
             figures = published.rows.get(row.name, {})
             if figures.keys().isdisjoint(table.columns):
                 continue
-            name = f"published, {published.variant}" if published.variant else "published"
+            name = f"{_PUBLISHED}, {published.variant}" if published.variant else _PUBLISHED
             cells = tuple(figures.get(column, "") for column in table.columns)
             rows.append(Row(name=name, cells=cells))
             note = _format_note(name, published)
             if note not in notes:
                 notes.append(note)
     return table.model_copy(update={"rows": tuple(rows), "notes": tuple(notes)})
+
+
+def has_published_rows(table: Table) -> bool:
+    """Return True if `add_published_rows` has added some."""
+    return any(row.name.partition(",")[0] == _PUBLISHED for row in table.rows)
 
 
 def _format_note(name: str, published: PublishedFigures) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from arq_graph.milestones.reports.records import ConversationRecord, group_by
 from arq_graph.milestones.reports.table_format import (
     CASES,
+    RecordsByArm,
     Table,
     format_goal_completed,
     format_goal_reached,
@@ -22,16 +20,17 @@ INTERVAL_NOTE = (
 _COLUMNS = ("customer's goal", "goal completion", "progress rate")
 
 
-def build_main_table(conversations: Iterable[ConversationRecord]) -> Table:
+def build_main_table(arms: RecordsByArm) -> Table:
     """Return a row for each arm: its conversations, and its goal completion and progress rate with their intervals."""
     rows = {}
-    for arm, records in group_by(conversations, lambda record: record.arm or RECORDED).items():
+    for arm, records in arms.items():
         with_goal = [record for record in records if record.goal is not None]
         cells = {CASES: f"{len(records):,}"}
         if with_goal:
             cells["customer's goal"] = format_goal_reached(with_goal)
         cells["goal completion"] = format_goal_completed(records)
-        cells["progress rate"] = format_progress(records)
+        if conversations := [record for record in records if not record.expected]:  # not single answers
+            cells["progress rate"] = format_progress(conversations)
         rows[arm] = cells
     columns = [name for name in _COLUMNS if any(name in cells for cells in rows.values())]
     return make_table("", columns, rows, [INTERVAL_NOTE])

@@ -134,7 +134,7 @@ class Report(Record):
 
     def _repr_html_(self) -> str:
         """Return the figures of each arm as a notebook shows them."""
-        table = build_main_table(self.conversations)
+        table = build_main_table(self.main_arms)
         texts = [*filter(None, [format_stand_in_notice(self.stand_ins)]), *self.verdict, *table.notes]
         rows = [(row.name, *row.cells) for row in table.rows]
         return render_table(("", *table.columns), rows) + "".join(map(render_paragraph, texts))
@@ -144,10 +144,10 @@ def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:
     """Return the notice above figures in which fakes played a part; None if there were none."""
     if not stand_ins:
         return None
-    verb = "was a stand-in"
+    verb = "was a fake"
     parts = stand_ins[0]
     if len(stand_ins) > 1:
-        verb = "were stand-ins"
+        verb = "were fakes"
         parts = f"{', '.join(stand_ins[:-1])} and {stand_ins[-1]}"
     return f"No evidence: {parts} {verb}. These figures show that everything runs, not how good an agent is."
 

@@ -115,7 +115,7 @@ def _split_record(record: Any) -> Iterable[Any]:
 
 
 def _find_stand_ins(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the models that were stand-ins, as the header of a run's file says."""
+    """Return the models that were fakes, as the header of a run's file says."""
     models = header.get("of")
     if not isinstance(models, Mapping):
         return ()

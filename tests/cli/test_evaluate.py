@@ -19,13 +19,12 @@ def evaluate(cli, shop):
 def test_two_arms_are_compared(evaluate, folder):
     result = evaluate("direct,desk:echo", "--json", "out.json", "--html", "out.html", "--csv", "out.csv")
     assert result.code == 0
-    assert "customer's goal n direct desk:echo helpful 1 100% [" in result.words
-    assert "direct → desk:echo" in result.words
-    assert "seconds of a turn" in result.words
+    assert "n customer's goal goal completion progress rate" in result.words
+    assert "direct → desk:echo" not in result.words
     assert "without a `world`: their conversations share the agent's own tools" in result.words
     assert "suite.results.jsonl" in result.err
     assert "\x1b[31m" not in result.out
-    assert result.words.startswith("No evidence: the agent's model was a stand-in.")
+    assert result.words.startswith("No evidence: the agent's model was a fake.")
     report = read_report(folder / "out.json")
     assert len(report.conversations) == 4
     helpful = [record for record in report.conversations if record.user == "helpful"]
@@ -36,6 +35,19 @@ def test_two_arms_are_compared(evaluate, folder):
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "in the workshop" in page
+
+
+def test_the_comparison_comes_first_and_all_tables_on_request(evaluate):
+    brief = evaluate("direct,desk:echo").out
+    assert brief.index("No difference between direct and desk:echo can be told") < brief.index(
+        "goal completion"
+    )
+    assert "--verbose prints the other tables" in brief
+    full = evaluate("direct,desk:echo", "--resume", "--verbose")
+    assert "customer's goal n direct desk:echo helpful 1 100% [" in full.words
+    assert "direct → desk:echo" in full.words
+    assert "seconds of a turn" in full.words
+    assert "--verbose" not in full.words
 
 
 def test_compressed_results_are_scored_but_not_continued(evaluate, cli, folder):

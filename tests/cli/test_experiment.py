@@ -32,7 +32,7 @@ def read_without_times(file: Path) -> Any:
 
 
 def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
-    result = run_experiment(*BOTH, "--runs", "2")
+    result = run_experiment(*BOTH, "--runs", "2", "--verbose")
     assert "published" not in result.out
     figures = folder / "out" / "florist.json"
     success = read_table(figures, "goal completion")
@@ -62,7 +62,7 @@ def test_a_resumed_run_reaches_the_same_figures_and_refuses_fewer_runs(run_exper
 def test_a_replay_asks_no_model_and_reaches_the_same_figures(cli, suite, run_experiment, folder):
     options = ("--arms", "arq", "--votes", "2", "--only", "questions")
     first = run_experiment(*options, "--judge", "offline")
-    assert "No evidence: the agent's model and the judge were stand-ins." in first.words
+    assert "No evidence: the agent's model and the judge were fakes." in first.words
     again = cli("experiment", suite, *options, "--replay", "out", "--record", "again")
     assert again.code == 0, again.words
     recorded = read_without_times(folder / "out" / "florist.json")

@@ -278,7 +278,7 @@ def test_results_that_reached_their_goal_are_selected_and_the_offline_models_are
         assert (turn["conversation"], turn["stand_ins"]) == ("order (helpful)", ["the agent's model"])
     assert (tau_turn["lines"][-1]["text"], "stand_ins" in tau_turn) == ("1.0", False)
     scored = cli("score", "runs", "--milestones", "milestones.yaml")
-    assert scored.out.startswith("No evidence: the agent's model was a stand-in.")
+    assert scored.out.startswith("No evidence: the agent's model was a fake.")
     assert "4 conversations" in scored.out
 
 

@@ -146,7 +146,7 @@ def test_undecided_milestones_give_a_range_and_a_hint_and_the_offline_judge_is_m
     assert "--judge MODEL or a `check:` in the milestone file decides" in result.words
     judged = cli("score", chats, "--milestones", "judged.yaml", "--judge", "offline")
     assert judged.code == 0
-    assert judged.words.startswith("No evidence: the judge was a stand-in.")
+    assert judged.words.startswith("No evidence: the judge was a fake.")
 
 
 def judge_options(endpoint):

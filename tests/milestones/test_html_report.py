@@ -201,7 +201,7 @@ def test_a_long_text_is_cut_and_limits_and_stand_ins_are_noted():
     page = make_page(make_sample_report(talks, **changes), talks)
     assert page.read_conversation(0)["events"][0]["text"].startswith("x" * 4_000 + "… 100 more characters")
     assert (page.data["missing"], page.data["stopped"]) == (7, "max_calls (40) is reached")
-    assert "the judge was a stand-in" in page.data["stand_in"]
+    assert "the judge was a fake" in page.data["stand_in"]
 
 
 def make_visible(text: str) -> str:

@@ -22,7 +22,7 @@ def run_experiment(folder: Path, *arguments: str) -> Any:
     """Return the figures that the command writes."""
     ended = subprocess.run(make_command(folder, *arguments), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "No evidence: the agent's model was a stand-in." in " ".join(ended.stdout.split())
+    assert "No evidence: the agent's model was a fake." in " ".join(ended.stdout.split())
     (figures,) = folder.glob("*.json")
     return json.loads(figures.read_text())
 
