@@ -15,11 +15,11 @@ from arq_graph.nodes.reply_stream import DeltaWriter, ReplyStream
 from arq_graph.nodes.violations import (
     PromptReferences,
     collect_references,
+    find_broken_guidelines,
     find_cited_passages,
     find_grave_violations,
     find_leaks,
     find_violations,
-    list_broken_guidelines,
 )
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.reasoner import ModelLike
@@ -121,7 +121,7 @@ class _MessageReview(ReplyReview):
             turn=self.context.state.turn_id,
             content=content,
             followed=tuple(answer.revisions[-1].followed),
-            broken=list_broken_guidelines(answer, self.context.scores),
+            broken=find_broken_guidelines(answer, self.context.scores),
             cited=find_cited_passages(answer, self._references),
             replies=tuple(used),
         )

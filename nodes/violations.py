@@ -10,7 +10,6 @@ from typing import Any
 import regex  # type: ignore[import-untyped]
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import BrokenGuideline
 from arq_graph.nodes.agent_node import describe_agent, describe_variables
 from arq_graph.nodes.messages import list_ids
 from arq_graph.nodes.state_view import StateView
@@ -200,17 +199,15 @@ def _find_excuse_problem(broken: Any) -> str | None:
     return None
 
 
-def list_broken_guidelines(answer: Any, active_ids: Container[str]) -> tuple[BrokenGuideline, ...] | None:
-    """Return the active guidelines that an answer's last revision does not follow; None if it wasn't asked."""
+def find_broken_guidelines(answer: Any, active_ids: Container[str]) -> dict[str, str] | None:
+    """Return the active guidelines that an answer's last revision breaks, and why; None if it wasn't asked."""
     if "insights" not in answer.model_fields_set:  # the modes without queries
         return None
-    guidelines: dict[str, BrokenGuideline] = {}
+    guidelines: dict[str, str] = {}
     for broken in answer.revisions[-1].instructions_broken:
-        id = broken.instruction
-        if id in active_ids:
-            is_excused = _find_excuse_problem(broken) is None
-            guidelines[id] = BrokenGuideline(guideline=id, is_excused=is_excused, rationale=broken.rationale)
-    return tuple(guidelines.values())
+        if broken.instruction in active_ids and _find_excuse_problem(broken):
+            guidelines[broken.instruction] = broken.rationale
+    return guidelines
 
 
 def find_source_problem(source: str | None, references: PromptReferences) -> str | None:

@@ -135,30 +135,18 @@ class UsedReply(RecordPart):
     values: dict[str, FilledField] = Field(default_factory=dict)
 
 
-class BrokenGuideline(RecordPart):
-    """An active guideline that a reply does not follow, in the model's words.
-
-    `is_excused` is True if its reason counts, such as another guideline that goes before it.
-    """
-
-    guideline: str
-    is_excused: bool
-    rationale: str = ""
-
-
 class Revision(Record):
     """A candidate reply with its violations, each of which begins with the query that failed (5.1.3).
 
-    `broken` are the active guidelines that it does not follow; None if it was not checked for that, as in the modes
-    without queries. `cited` are the ids of the passages that it cites; those modes don't ask for sources, either.
+    `broken` are the active guidelines that it breaks, each with the reason that the model gives; None if it was not
+    checked for that, as in the modes without queries. `cited` are the ids of the passages that it cites; those modes
+    don't ask for sources, either.
     `replies` are the canned replies in it; of a choice that can't be sent, with the values that the model gave.
     """
 
     content: str
     followed: tuple[str, ...] = ()
-    broken: Annotated[tuple[BrokenGuideline, ...] | None, Field(exclude_if=lambda broken: broken is None)] = (
-        None
-    )
+    broken: Annotated[dict[str, str] | None, Field(exclude_if=lambda broken: broken is None)] = None
     cited: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
     violations: tuple[str, ...] = ()
     replies: Annotated[tuple[UsedReply, ...], Field(exclude_if=lambda replies: not replies)] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from arq_graph.milestones.reports.guideline_figures import compute_guideline_figures
 from arq_graph.milestones.reports.records import group_by
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.summary import Records, compute_rate
@@ -40,8 +39,10 @@ def _describe_completion(arm: str, user: str | None, records: Records) -> dict[s
 
 
 def _describe_guidelines(report: Report) -> Iterator[dict[str, Any]]:
-    for arm, records in report.main_arms.items():
-        for figures in compute_guideline_figures(records):
-            described = figures.model_dump() | {"arm": arm}
-            described["reasons"] = [{"text": text, "count": n} for text, n in figures.reasons.items()]
+    for arm in report.main_arms:
+        for use in report.summary.arms.get(arm, report.summary.overall).guidelines:
+            described = use.model_dump() | {"arm": arm, "score": use.score}
+            described["reasons"] = [{"text": text, "count": n} for text, n in use.reasons.items()][:3]
+            if not use.checked:
+                described["broken"] = None
             yield described

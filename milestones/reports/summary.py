@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Self
 
-from arq_graph.milestones.reports.guideline_figures import GuidelineFigures, compute_guideline_figures
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
 from arq_graph.milestones.reports.statistics import clipped_mean, pass_hat_k, share_interval
+from arq_graph.milestones.turn_note import GuidelineUse, add_guideline_uses
 
 Records = Sequence[ConversationRecord]
 
@@ -99,7 +100,8 @@ class Summary(Record):
         model_calls: Requests of the app to its models, a conversation.
         input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: The seconds that the app took for a turn, over all turns.
-        guidelines: The figures of each guideline that an agent of this library noted, most often broken first.
+        guidelines: How often each guideline of an agent of this library was active, followed and broken, most often
+            broken first.
     """
 
     conversations: int
@@ -126,7 +128,7 @@ class Summary(Record):
     output_tokens: Mean
     turn_seconds: Mean
     ended: Mapping[Ended, int] = {}
-    guidelines: tuple[GuidelineFigures, ...] = ()
+    guidelines: tuple[GuidelineUse, ...] = ()
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         for name in ("conversations", "goal_completion", "progress_rate"):
@@ -188,7 +190,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         output_tokens=_average(_collect_values(group, "output_tokens")),
         turn_seconds=_average(turn_seconds),
         ended=dict(Counter(_collect_values(group, "ended")).most_common()),
-        guidelines=compute_guideline_figures(group),
+        guidelines=add_guideline_uses(chain.from_iterable(record.guidelines for record in group)),
     )
 
 

@@ -3,155 +3,121 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import TypeVar
 
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.reports.paired import ComparedGroup, Difference
-from arq_graph.milestones.reports.records import ConversationRecord, group_by
+from arq_graph.milestones.reports.paired import ComparedGroup
+from arq_graph.milestones.reports.records import group_by
 from arq_graph.milestones.reports.summary import Records, compute_rate
-from arq_graph.milestones.reports.table_format import RecordsByArm, format_goal_completed
+from arq_graph.milestones.reports.table_format import RecordsByArm, format_goal_completed, format_interval
 
 K = TypeVar("K")
+Comparisons = Mapping[tuple[str, str], ComparedGroup]
 
-_KIND_REMARKS = {
-    "perturbed": ", who don't have the ids at hand,",
-    "unhelpful": ", who suggest what is wrong,",
-}
+_REMARKS = {"perturbed": ", who don't have the ids at hand,", "unhelpful": ", who suggest what is wrong,"}
 
 
-def write_verdict(
-    arms: RecordsByArm, comparisons: Mapping[tuple[str, str], ComparedGroup]
-) -> tuple[str, ...]:
+def write_verdict(arms: RecordsByArm, comparisons: Comparisons) -> tuple[str, ...]:
     """Return which arm completes more, where conversations stop, and which rule is broken most often.
 
-    Each sentence is there only if the figures decide what it says: there is no tie, and a difference of arms is one
-    that their paired statistics show.
+    A sentence claims only what the figures decide: nothing where there is a tie, and a difference of arms only if their
+    paired statistics show it.
 
     Args:
         arms: The conversations by arm, without ablations.
         comparisons: The differences of each two arms; p is corrected for their number.
     """
     records = list(chain.from_iterable(arms.values()))
-    sentences = [_describe_completion(arms, comparisons), _describe_stops(records), _describe_rules(records)]
+    sentences = [_compare_arms(arms, comparisons), _describe_stops(records), _describe_rules(records)]
     return tuple(filter(None, sentences))
 
 
-def _describe_completion(
-    arms: RecordsByArm, comparisons: Mapping[tuple[str, str], ComparedGroup]
-) -> str | None:
-    if len(arms) != 1:
-        return _describe_difference(arms, comparisons)
-    [(arm, records)] = arms.items()
-    counted = [record for record in records if record.progress_range is not None]
-    if not counted:
-        return None
-    subject = f"{arm} completed the goal" if records[0].arm else "The goal was completed"
-    return f"{subject} in {format_goal_completed(counted)} of {_count(len(counted), 'conversation')}."
-
-
-def _describe_difference(
-    arms: RecordsByArm, comparisons: Mapping[tuple[str, str], ComparedGroup]
-) -> str | None:
-    """Compare the arm that completes most with the next one."""
+def _compare_arms(arms: RecordsByArm, comparisons: Comparisons) -> str | None:
+    """Compare the arm that completes most with the next one, or describe the only arm."""
     rates: dict[str, float] = {}
     for arm, records in arms.items():
         rate = compute_rate(records, lambda record: record.goal_completed).rate
-        if rate is not None:
-            rates[arm] = rate
-    if len(rates) < 2:
-        return None
-    best, second = sorted(rates, key=lambda arm: -rates[arm])[:2]
-    key = (best, second) if (best, second) in comparisons else (second, best)
-    difference = comparisons[key].goal_completion
-    if not difference.pairs:
-        return f"{best} and {second} have no decided conversations in common, so they can't be compared."
-    better = {"a better": key[0], "b better": key[1]}.get(difference.verdict)
-    if better is None:
-        of_arms = f"the two best of {len(rates)} arms, " if len(rates) > 2 else ""
-        start = f"No difference between {of_arms}{best} and {second} can be told from"
-        figures = _format_points(difference, is_reversed=key[0] == best)
-        return f"{start} {_count(difference.pairs, 'pair')} of conversations: {figures}."
-    worse = key[0] if better == key[1] else key[1]
-    of_arms = f", the next of {len(rates)} arms" if len(rates) > 2 else ""
-    return f"{better} completes more than {worse}{of_arms}: {_format_points(difference, better == key[0])}."
+        rates[arm] = -1 if rate is None else rate
+    if len(arms) < 2:
+        return _describe_completion(arms)
+    best = sorted(rates, key=lambda arm: -rates[arm])[:2]
+    a, b = (arm for arm in arms if arm in best)
+    difference = comparisons[a, b].goal_completion
+    if difference.difference is None:
+        return f"{a} and {b} have no decided conversations in common, so they can't be compared."
+    factor, bounds = 100, (difference.low, difference.high)
+    if difference.verdict == "a better":
+        a, b = b, a
+        factor, bounds = -100, (difference.high, difference.low)
+    points = f"{factor * difference.difference:+.0f} points{format_interval(*bounds, '.0f', factor)}"
+    if difference.verdict == "no difference shown":
+        of_arms = f"the two best of {len(arms)} arms, " if len(arms) > 2 else ""
+        pairs = _count(difference.pairs, "pair")
+        return (
+            f"No difference between {of_arms}{a} and {b} can be told from {pairs} of conversations: {points}."
+        )
+    of_arms = f", the next of {len(arms)} arms" if len(arms) > 2 else ""
+    return f"{b} completes more than {a}{of_arms}: {points}."
 
 
-def _format_points(difference: Difference, is_reversed: bool) -> str:
-    """Return the difference b - a, or a - b, in points with its interval, and how many pairs are left out of it."""
-    values = [difference.difference, difference.low, difference.high]
-    if is_reversed:
-        values = [difference.difference, difference.high, difference.low]
-    sign = -100 if is_reversed else 100
-    points = [sign * value for value in values if value is not None]
-    # A bound that isn't 0 must not be shown as 0.
-    places = 0 if all(value == 0 or abs(value) >= 0.5 for value in points) else 1
-    # Adding 0 turns -0 into 0.
-    numbers = [round(value, places) + 0 for value in points]
-    text = f"{numbers[0]:+.{places}f} points"
-    if len(numbers) == 3:
-        text += f" [{numbers[1]:.{places}f}, {numbers[2]:.{places}f}]"
-    if difference.tasks == 1:
-        text += " in one task, which says nothing of others"
-    if difference.left_out:
-        text += f"; {_count(difference.left_out, 'pair')} left out, as not both are decided"
-    return text
+def _describe_completion(arms: RecordsByArm) -> str | None:
+    for arm, records in arms.items():
+        counted = [record for record in records if record.progress_range is not None]
+        if counted:
+            subject = f"{arm} completed the goal" if records[0].arm else "The goal was completed"
+            share = format_goal_completed(counted)
+            return f"{subject} in {share} of {_count(len(counted), 'conversation')}."
+    return None
 
 
 def _describe_stops(records: Records) -> str | None:
-    """Say how many conversations stopped, where most often, and with which kind of simulated customer."""
+    """Say how many conversations missed the goal, where most often, and with which kind of simulated customer."""
     conversations = [record for record in records if not record.expected]
     decided = [record for record in conversations if record.goal_completed is not None]
     missed = [record for record in decided if record.goal_completed is False]
     if not missed:
         return None
     noun = "conversations" if len(decided) == len(conversations) else "decided conversations"
-    text = f"{_share(len(missed), len(decided))} {noun} missed the goal"
+    text = f"{len(missed):,} of {len(decided):,} {noun} missed the goal"
     stops = Counter(record.stopped_at for record in missed)
     milestone = _find_top(stops)
     if milestone not in (None, END):
         text += f", most often stopping at {milestone} ({stops[milestone]:,})"
-    kinds = group_by(decided, lambda record: record.user)
+    kinds = {kind: len(group) for kind, group in group_by(decided, lambda record: record.user).items()}
     missed_by_kind = Counter(record.user for record in missed)
-    kind = _find_top({kind: missed_by_kind[kind] / len(group) for kind, group in kinds.items()})
+    kind = _find_top({kind: missed_by_kind[kind] / count for kind, count in kinds.items()})
     if kind is not None and len(kinds) > 1:
-        share = _share(missed_by_kind[kind], len(kinds[kind]))
-        text += f"; {kind} customers{_KIND_REMARKS.get(kind, '')} missed it most often ({share})"
+        share = f"{missed_by_kind[kind]:,} of {kinds[kind]:,}"
+        text += f"; {kind} customers{_REMARKS.get(kind, '')} missed it most often ({share})"
     return f"{text}."
 
 
 def _describe_rules(records: Records) -> str | None:
     """Name the guideline or the forbidden event that conversations broke most often."""
-    broken: Counter[tuple[str, str]] = Counter()
-    active: Counter[tuple[str, str]] = Counter()
+    broken: Counter[str] = Counter()
+    checked: Counter[str] = Counter()
     breaking_count = 0
     for record in records:
-        rules = set(_list_broken_rules(record))
+        forbidden = {f"forbidden {event.rule}" for event in record.forbidden}
+        checked.update({use.guideline for use in record.guidelines if use.checked})
+        rules = forbidden.union(record.broken_guidelines or ())
         broken.update(rules)
         breaking_count += bool(rules)
-        active.update({(use.agent, use.guideline) for use in record.guidelines if use.checked})
     if not broken:
         return None
     top = _find_top(broken)
     if top is None:
-        return f"Rules were broken in {_share(breaking_count, len(records))} conversations."
-    owner, name = top
-    if owner:
-        share = f"{_share(broken[top], active[top])} conversations in which it was active"
-    else:
-        name = f"forbidden {name}"
-        share = f"{_share(broken[top], len(records))} conversations"
-    return f"The rule broken most often: {name}, in {share}."
+        return f"Rules were broken in {breaking_count:,} of {len(records):,} conversations."
+    share = f"{broken[top]:,} of {len(records):,} conversations"
+    if top in checked:
+        share = f"{broken[top]:,} of {checked[top]:,} conversations in which it was active"
+    return f"The rule broken most often: {top}, in {share}."
 
 
-def _list_broken_rules(record: ConversationRecord) -> Iterator[tuple[str, str]]:
-    """Yield the agent and the id of each guideline that was broken, and each forbidden rule, without an agent."""
-    for use in record.guidelines:
-        if use.broken:
-            yield use.agent, use.guideline
-    for event in record.forbidden:
-        yield "", event.rule
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _find_top(counts: Mapping[K, float]) -> K | None:
@@ -159,11 +125,3 @@ def _find_top(counts: Mapping[K, float]) -> K | None:
     largest = max(counts.values(), default=0)
     top = [name for name, count in counts.items() if count == largest]
     return top[0] if largest and len(top) == 1 else None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _share(count: int, n: int) -> str:
-    return f"{count:,} of {n:,}"

@@ -147,18 +147,19 @@ def test_any_turn_of_an_evaluation_can_be_explained_from_its_results(cli, shop):
     assert first.code == 0
     assert "order (helpful) / guided / 1 · turn 1 of" in first.words
     assert "Customer Where is my order?" in first.words
-    assert "● look-up score 9 followed" in first.words
+    assert "● look-up score 9" in first.words
+    assert "Followed: look-up, polite" in first.words
     assert "Tools that could be called: get_order" in first.words
-    [turn] = cli("explain", "suite.results.jsonl", "--json").lines
-    assert (turn["turn"], turn["notes"][0]["agent"]) == (turn["turns"], "Bike shop")
+    [turn] = cli("explain", "suite.results.jsonl", "--turn", "1", "--json").lines
+    assert (turn["turn"], turn["followed"]) == (1, ["look-up", "polite"])
 
 
 def test_a_conversation_or_a_turn_that_results_lack_is_named(cli, shop):
     cli("evaluate", "suite.yaml", "--model", "offline", "--arms", "desk:echo")
-    assert "Nothing is noted of the agent's guidelines" in cli("explain", "suite.results.jsonl").words
+    assert "Nothing is noted of an agent's guidelines" in cli("explain", "suite.results.jsonl").words
     result = cli("explain", "suite.results.jsonl", "--conversation", "order (helpful) / desk:echo / 2")
     assert result.code == 1
     assert "has no conversation 'order (helpful) / desk:echo / 2'" in result.words
     assert "did you mean `order (helpful) / desk:echo / 1`?" in result.words
-    assert "has no turn 99: it has" in cli("explain", "suite.results.jsonl", "--turn", "99").words
+    assert "has no turn 99: name one of its" in cli("explain", "suite.results.jsonl", "--turn", "99").words
     assert "name their file first" in cli("explain", "--turn", "1").words

@@ -41,6 +41,7 @@ READS_AND_WRITES = (
     "run {} -c talk.txt",
     "run agent.yaml -c {}",
     "chat agent.yaml --model offline --db {}",
+    "explain {}",
     "explain --db {}",
     "milestones draw {}",
     "milestones author --agent agent.yaml --workflow {} --out new.yaml --model gpt-4o",

@@ -56,11 +56,10 @@ def test_a_record_says_how_often_each_guideline_was_followed_and_broken_and_why(
     assert record.broken_guidelines == {"no-promises": 2}
 
 
-def test_a_guideline_is_excused_if_the_reason_counts():
+def test_a_guideline_that_is_not_followed_for_a_reason_that_counts_is_not_broken():
     excuse = {**PROMISE["instructions_broken"][0], "reason": "missing_data"}
     [record] = run_desk(reply={**PROMISE, "instructions_broken": [excuse]}).conversations
-    assert (record.guidelines[0].broken, record.guidelines[0].excused) == (0, 2)
-    assert record.broken_guidelines == {}
+    assert (record.guidelines[0].checked, record.broken_guidelines) == (2, {})
 
 
 def test_nobody_knows_what_is_broken_in_a_mode_without_queries_or_by_another_agent():
@@ -88,12 +87,12 @@ def test_the_results_file_keeps_what_was_concluded_in_each_turn(tmp_path: Path):
 def test_a_table_shows_each_guideline_with_why_it_was_broken():
     report = run_desk()
     [table] = [table for table in build_tables(report) if table.title == "guidelines"]
-    assert table.columns == ("conversations", "turns", "followed", "broken", "excused", "score")
+    assert table.columns == ("conversations", "turns", "followed", "broken", "score")
     assert {row.name: row.cells for row in table.rows} == {
-        "no-promises": ("1", "2", "0", "2", "0", "8.0"),
-        "look-up": ("1", "2", "2", "0", "0", "9.0"),
+        "no-promises": ("1", "2", "0", "2", "8.0"),
+        "look-up": ("1", "2", "2", "0", "9.0"),
     }
-    assert table.notes[1] == "no-promises was broken: named a day (2)."
+    assert table.notes[1] == "no-promises was broken in 2: named a day"
     [figures, _] = report.summary.arms["desk"].guidelines
     assert (figures.broken, figures.broken_conversations, figures.reasons) == (2, 1, {"named a day": 2})
 

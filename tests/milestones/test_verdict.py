@@ -50,7 +50,7 @@ def test_an_arm_that_completes_more_is_named_with_the_paired_difference():
 
 def test_a_difference_that_chance_explains_is_not_told():
     [sentence, _] = compare_goals("x.x.x.", ".xx.xx").verdict
-    start = "No difference between pre-act and guided can be told from 6 pairs of conversations: +17 points"
+    start = "No difference between guided and pre-act can be told from 6 pairs of conversations: +17 points"
     assert re.fullmatch(re.escape(start) + r" \[-\d+, \d+\]\.", sentence)
 
 
@@ -118,7 +118,7 @@ def test_whatever_a_verdict_claims_holds(report: Report):
     for sentence in report.verdict:
         checks = {"more than": check_difference, "No difference": check_no_difference}
         checks |= {"completed the goal": check_completion, "missed the goal": check_stops}
-        checks |= {"broken": check_rules}
+        checks |= {"broken": check_rules, "in common": check_nothing_in_common}
         [check] = [check for words, check in checks.items() if words in sentence]
         check(report, sentence)
 
@@ -150,7 +150,7 @@ def check_difference(report: Report, sentence: str) -> None:
     sign = 1 if a == worse else -1
     assert p < 0.05
     assert float(points) == pytest.approx(100 * sign * difference.difference, abs=0.51)
-    assert 0 < float(low) <= float(points) <= float(high)
+    assert 0 <= float(low) <= float(points) <= float(high)
     bounds = sorted(100 * sign * bound for bound in (difference.low, difference.high))
     assert [float(low), float(high)] == pytest.approx(bounds, abs=0.51)
     check_best(report, better, worse)
@@ -169,6 +169,14 @@ def check_no_difference(report: Report, sentence: str) -> None:
     assert p >= 0.05 or difference.low is None or difference.low <= 0 <= difference.high
     assert int(n) == difference.pairs
     check_best(report, a, b)
+
+
+def check_nothing_in_common(report: Report, sentence: str) -> None:
+    a, b = re.match(r"(\S+) and (\S+) have", sentence).groups()
+    decided = Counter()
+    for record in report.conversations:
+        decided[record.scenario] += record.arm in (a, b) and record.goal_completed is not None
+    assert max(decided.values()) < 2
 
 
 def check_completion(report: Report, sentence: str) -> None:
