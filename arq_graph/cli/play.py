@@ -72,16 +72,9 @@ def play(
         if not no_open:
             webbrowser.open(address + gate.token_for_once)
         # The log of requests would have the token in it.
-        config = Config(
-            gate,
-            log_level="warning",
-            access_log=False,
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=3,
-        )
+        logging: dict[str, Any] = {"log_level": "warning", "access_log": False}
         with suppress(KeyboardInterrupt):
-            Server(config).run(sockets=[listener])
+            Server(Config(gate, ws="none", timeout_graceful_shutdown=3, **logging)).run(sockets=[listener])
 
 
 def _listen(port: int | None) -> socket.socket:

@@ -30,8 +30,7 @@ class AgentSource:
     Attributes:
         folder: The folder of the project: that of the agent's file, or the current one.
         file: The agent's file; None if the agent is an object of a module.
-        milestones_file: The file of milestones; None if there is none.
-        written_files: Files that the playground has written, whose changes are no news.
+        written_files: Files that the playground has written; they are no part of the agent.
     """
 
     def __init__(self, name: str, milestones_file: Path | None = None) -> None:
@@ -46,18 +45,14 @@ class AgentSource:
     def load(self) -> tuple[Agent, MilestoneGraph | None]:
         """Read the agent and the milestones, and import anew the modules of the folder that they name.
 
-        Raises:
-            SpecError: A file can't be read or isn't valid. The modules that were imported before stay.
-            InputError: The name stands for something other than an `Agent`.
+        After an error, the modules that were imported before stay.
         """
         for name in self._modules:
             sys.modules.pop(name, None)
         other_modules = set(sys.modules)
         try:
             agent = self._read_agent()
-            milestones = None
-            if self.milestones_file:
-                milestones = read_milestones(self.milestones_file)
+            milestones = read_milestones(self.milestones_file) if self.milestones_file else None
         except Exception:
             for name in self._find_own_modules(other_modules):
                 sys.modules.pop(name)
@@ -68,7 +63,13 @@ class AgentSource:
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield each time that files of the folder have changed which may be part of the agent."""
-        async for _ in awatch(self.folder, watch_filter=_SourceFilter(self.written_files)):
+        is_usual_file = DefaultFilter()  # none of an environment, a cache or version control
+
+        def is_source(change: Change, path: str) -> bool:
+            is_written = Path(path) in self.written_files
+            return Path(path).suffix in _SUFFIXES and not is_written and is_usual_file(change, path)
+
+        async for _ in awatch(self.folder, watch_filter=is_source):
             yield
 
     def _read_agent(self) -> Agent:
@@ -90,19 +91,6 @@ class AgentSource:
             if path.is_relative_to(self.folder) and not is_installed:
                 own_modules[name] = sys.modules[name]
         return own_modules
-
-
-class _SourceFilter(DefaultFilter):
-    """Lets changes of sources through, in folders that aren't environments, caches or those of version control."""
-
-    def __init__(self, written_files: set[Path]) -> None:
-        super().__init__()
-        self._written_files = written_files
-
-    def __call__(self, change: Change, path: str) -> bool:
-        """Return whether a change may change the agent."""
-        is_source = Path(path).suffix in _SUFFIXES and Path(path) not in self._written_files
-        return is_source and super().__call__(change, path)
 
 
 def describe_agent(agent: Agent, milestones: MilestoneGraph | None, model: str) -> dict[str, Any]:

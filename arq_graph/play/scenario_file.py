@@ -26,16 +26,7 @@ def make_entry(
     """Return a conversation as a scenario, in which the customer says the same again.
 
     It is measured on the milestones that the playground was given, else on the journey that got furthest, else on the
-    calls that were made.
-
-    Args:
-        name: The scenario's name.
-        source: The agent's and the milestones' file.
-        suite_folder: The folder from which the suite names these.
-        state: The state of the conversation's thread.
-
-    Raises:
-        InputError: The customer has said nothing yet, or the agent isn't in a file that a suite could name.
+    calls that were made. `suite_folder` is the folder from which the suite names files, `state` that of the thread.
     """
     messages = state.get("messages", ())
     texts = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
@@ -56,12 +47,7 @@ def make_entry(
 
 
 def save_entry(path: Path, entry: Mapping[str, Any]) -> None:
-    """Append a scenario to a suite file, or begin the file with it. An invalid suite is not written.
-
-    Raises:
-        SpecError: The file isn't a suite, or the scenario doesn't fit into it.
-        InputError: The file can't be written, or its list of scenarios can't be added to.
-    """
+    """Append a scenario to a suite file, or begin the file with it; raise an error if the suite would be invalid."""
     before = ""
     if path.exists():
         before = read_text(path, file_kind="suite file")
@@ -71,11 +57,7 @@ def save_entry(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def find_suite_path(folder: Path, file_name: str) -> Path:
-    """Return the path of a suite file, after all links.
-
-    Raises:
-        InputError: It is outside the folder, or isn't one for YAML.
-    """
+    """Return the path of a suite file, after all links; raise an InputError if it is outside the folder."""
     try:
         path = (folder / file_name).resolve()
     except (OSError, ValueError) as error:  # a circle of links, or a character that no name has

@@ -82,6 +82,7 @@ def test_a_developer_talks_looks_saves_and_edits(open_playground: Open, bank: Pa
     page.locator(".turn").nth(2).wait_for()
     page.locator("#send:enabled").wait_for()
     assert "blocked" in why.inner_text()
+    assert page.get_by_role("button", name="Yes, go ahead").is_disabled()
 
     # An earlier turn, and what its first step was asked.
     page.locator(".turn").first.get_by_text("Please tell me").click()

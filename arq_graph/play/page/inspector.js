@@ -1,6 +1,7 @@
 // Why the agent did what it did in one turn: its journeys, guidelines, tools, replies and model calls.
 
 import { drawGraph } from "./graph.js";
+import { requestsOf } from "./turns.js";
 
 const ORIGINS = { code: "decided by code", relation: "by a relation", failure: "could not be judged" };
 const VERDICTS = { missing: "argument missing", invalid: "argument invalid", confirm: "waits for a yes", declined: "not called" };
@@ -85,8 +86,10 @@ function tools(turn) {
     title(el("code", {}, bdi(verdict.tool)), tag(VERDICTS[verdict.kind], "warn")), argumentList(verdict.arguments),
     verdict.argument ? text([el("code", {}, bdi(verdict.argument)), ` ${verdict.description}`]) : null,
     text(verdict.problem, "reason")));
-  if (!runs.length && !refusals.length) return null;
-  return section("Tools", formatCount(runs.length, "call", "calls"), list([...runs, ...refusals]));
+  const waiting = requestsOf(turn).map((call) => item("", title(el("code", {}, bdi(call.name)), tag("waits for an operator", "warn")),
+    argumentList(call.args)));
+  const all = [...runs, ...refusals, ...waiting];
+  return all.length ? section("Tools", formatCount(runs.length, "call", "calls"), list(all)) : null;
 }
 
 function graphs(agent, turn) {
@@ -121,7 +124,7 @@ function lines(name, rows) {
 }
 
 function formatTokens(call, ...words) {
-  return call.input_tokens === null ? "" : `${formatNumber(call.input_tokens)}${words[0]}${formatNumber(call.output_tokens)}${words[1]}`;
+  return call.input_tokens === undefined ? "" : `${formatNumber(call.input_tokens)}${words[0]}${formatNumber(call.output_tokens)}${words[1]}`;
 }
 
 function steps(turn, showCall) {
@@ -178,7 +181,7 @@ export function describeCall(call, close) {
   const facts = [call.seconds === null ? null : seconds(call.seconds), formatTokens(call, " tokens read, ", " written")];
   return [
     head(`${call.step} ${call.about}`, facts.filter(Boolean).join(" · "), button({ class: "plain", onclick: close }, "Close")),
-    block("Error", call.error), block("Answer", prettify(call.answer)), call.prompt.map(([role, words]) => block(`Prompt: ${role}`, words)),
-    call.schema_text ? el("details", {}, el("summary", {}, "Schema of the answer"), output(call.schema_text, "Schema")) : null,
+    block("Error", call.error), block("Answer", prettify(call.answer || "")), call.prompt.map(([role, words]) => block(`Prompt: ${role}`, words)),
+    call.schema ? el("details", {}, el("summary", {}, "Schema of the answer"), output(call.schema, "Schema")) : null,
   ];
 }

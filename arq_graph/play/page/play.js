@@ -1,8 +1,9 @@
 // The page: reads the journal, draws what it changes, and sends what is written and pressed.
 
 import { argumentList, describeAgent, describeCall, describeTurn, effort } from "./inspector.js";
-import { begin, conversation, isOpen, lastTurn, readEntries, turnsOf } from "./turns.js";
+import { begin, conversation, isOpen, lastTurn, readEntries, requestsOf, turnsOf } from "./turns.js";
 
+const WORK = { matcher: "matching guidelines", tools: "deciding on tools", message: "writing the reply" };
 const items = new Map();  // the list item of each turn and note
 let selected = null;  // a turn that is looked at, in the place of the last one
 
@@ -25,8 +26,8 @@ async function act(path, body = {}) {
 }
 
 function showProblem(words) {
-  const isInFile = words === conversation.problem;
-  const name = isInFile ? "The agent’s files have a mistake. The agent from before goes on." : "That did not work.";
+  const isOfFiles = words === conversation.problem;
+  const name = isOfFiles ? "The agent’s files have a mistake. The agent from before goes on." : "That did not work.";
   byId("problem").hidden = !words;
   byId("problem").replaceChildren(el("b", {}, name), el("pre", { dir: "auto" }, words));
 }
@@ -48,10 +49,6 @@ function sendTurn(fields) {
 function say(text, forwardedProps = {}, id = crypto.randomUUID()) {
   selected = null;
   sendTurn({ messages: [{ id, role: "user", content: text }], forwardedProps });
-}
-
-function requestsOf(turn) {
-  return turn.interrupts.flatMap(({ metadata }) => metadata.request.action_requests || []);
 }
 
 function decide(turn, fields) {
@@ -97,7 +94,7 @@ function turnParts(turn) {
   const question = turn.question?.question;
   const trim = (words) => (question && words.endsWith(question) ? words.slice(0, -question.length).trim() : words);
   const pieces = turn.pieces.map((piece) => ({ ...piece, text: trim(piece.text) })).filter((piece) => piece.text);
-  const working = [...turn.calls.values()].filter((call) => call.seconds === null).at(-1)?.step || "thinking";
+  const step = [...turn.calls.values()].filter((call) => call.seconds === null).at(-1)?.step;
   const retry = () => say(turn.customer.text, {}, turn.customer.id);
   return [
     bubble("customer", "Customer", turn.customer.text),
@@ -106,7 +103,7 @@ function turnParts(turn) {
     turn.interrupts.length ? approvalCard(turn) : null,
     turn.error ? el("div", { class: "box failed" }, el("p", { dir: "auto" }, turn.error),
       isOpen(turn) ? button({ class: "plain", onclick: retry }, "Try again") : null) : null,
-    isRunning ? el("p", { class: "quiet" }, `${working} …`) : null,
+    isRunning ? el("p", { class: "quiet" }, `${WORK[step] || step || "reading"} …`) : null,
     el("p", { class: "foot" }, button({ class: "link", "data-key": `why-${turn.number}`, onclick: () => select(turn, true) },
       `Turn ${turn.number}: why?`), el("span", { class: "quiet" }, ` ${effort(turn)}`)),
   ];
@@ -141,13 +138,15 @@ function drawTakeover() {
     act("/colleague", { text: event.target.elements.words.value });
     event.target.reset();
   };
+  const hint = "Write as the colleague";
   const told = Object.entries(takeover.summary || {}).filter(([, value]) => value?.length);
+  const by = takeover.by === "agent" ? "the agent" : takeover.by;
   fill(panel, [
-    el("p", {}, el("b", {}, "A person has this conversation. "), `Handed over by ${takeover.by === "agent" ? "the agent" : takeover.by}${takeover.reason ? `: ${takeover.reason}` : ""}`),
+    el("p", {}, el("b", {}, "A person has this conversation. "), `Handed over by ${[by, takeover.reason].filter(Boolean).join(": ")}`),
     el("details", {}, el("summary", {}, "What the person is told"), told.map(([name, value]) => [
       el("h3", {}, name.replaceAll("_", " ")), el("ul", {}, [value].flat().map((line) => el("li", { dir: "auto" }, line)))])),
     el("form", { class: "acts", onsubmit: write },
-      el("input", { name: "words", required: true, "aria-label": "Write as the colleague", placeholder: "Write as the colleague", dir: "auto" }),
+      el("input", { name: "words", required: true, "aria-label": hint, placeholder: hint, dir: "auto" }),
       el("button", { type: "submit", class: "plain" }, "Send as colleague"),
       button({ class: "plain", onclick: () => act("/give-back") }, "Give back to the agent")),
   ]);
@@ -164,6 +163,8 @@ function drawWhy() {
 
 function draw(changed) {
   const { agent, isRunning, takeover } = conversation;
+  const list = byId("turns");
+  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
   byId("agent-name").textContent = agent?.name || "Playground";
   byId("model").textContent = agent?.model || "";
   document.title = agent ? `${agent.name} · Playground` : "Playground";
@@ -172,8 +173,6 @@ function draw(changed) {
   byId("send").disabled = isRunning || isWaiting;
   byId("text").disabled = isWaiting;
   byId("text").placeholder = takeover ? "Write as the customer, to the person" : "Write as the customer";
-  const list = byId("turns");
-  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
   drawTakeover();
   drawConversation(changed);
   if (isAtEnd) list.scrollTop = list.scrollHeight;
@@ -257,8 +256,7 @@ async function follow() {
       byId("saving-title").value = "";
     }
     const wasRunning = conversation.isRunning;
-    const changed = readEntries(answer.entries);
-    draw(changed);
+    if (answer.entries.length) draw(readEntries(answer.entries));
     if (wasRunning && !conversation.isRunning) {
       byId("announcer").textContent = lastTurn().error || lastTurn().pieces.map(({ text }) => text).join("\n");
     }

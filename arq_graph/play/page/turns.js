@@ -6,13 +6,8 @@ export function begin(id) {
   Object.assign(conversation, { id, read: 0, agent: null, problem: "", takeover: null, isRunning: false, items: [] });
 }
 
-export function turnsOf() {
-  return conversation.items.filter((item) => item.kind === "turn");
-}
-
-export function lastTurn() {
-  return turnsOf().at(-1);
-}
+export const turnsOf = () => conversation.items.filter((item) => item.kind === "turn");
+export const lastTurn = () => turnsOf().at(-1);
 
 function addTurn(message, time) {
   const { items, agent } = conversation;
@@ -27,12 +22,19 @@ function addTurn(message, time) {
   });
 }
 
-function note(text) {
-  conversation.items.push({ kind: "note", text });
-}
+// The calls that wait for an operator.
+export const requestsOf = (turn) => turn.interrupts.flatMap(({ metadata }) => metadata.request?.action_requests || []);
+
+const note = (text) => conversation.items.push({ kind: "note", text });
 
 const CUSTOM = {
   customer: (turn, value, time) => addTurn(value, time),
+  operator(turn, value) {
+    const refuse = ({ name, args }, { message }) => turn.decisions.push({ kind: "declined", tool: name, arguments: args,
+      argument: null, problem: `An operator did not allow it${message ? `: ${message}` : ""}` });
+    const requests = requestsOf({ interrupts: turn.interrupts.filter(({ id }) => id === value.interrupt_id) });
+    (value.payload?.decisions || []).forEach((decision, at) => { if (decision.type === "reject") refuse(requests[at], decision); });
+  },
   agent_loaded(turn, value) {
     if (conversation.agent) note("The agent was loaded again");
     conversation.agent = value;
@@ -41,8 +43,8 @@ const CUSTOM = {
   agent_broken: (turn, value) => { conversation.problem = value.problem; },
   colleague: (turn, value) => turn.pieces.push({ kind: "colleague", text: value.text }),
   given_back() {
-    conversation.takeover = null;
     note("The conversation was given back to the agent");
+    conversation.takeover = null;
   },
   handed_over: (turn, value) => { conversation.takeover = value.takeover; },
   model_call: (turn, value) => turn.calls.set(value.id, value),
@@ -50,10 +52,7 @@ const CUSTOM = {
   journeys_advanced: (turn, value) => { turn.journeys = value.journeys; },
   progress_made: (turn, value) => turn.progress.set(value.progress.journey || "", value.progress),
   tools_decided: (turn, value) => turn.decisions.push(...value.decisions),
-  plan_made(turn, value) {
-    turn.plan = value.plan;
-    turn.decisions.push(...value.decisions);
-  },
+  plan_made: (turn, value) => Object.assign(turn, { plan: value.plan, decisions: [...turn.decisions, ...value.decisions] }),
   thought: (turn, value) => turn.moves.push(["thought", value.text]),
   spoke(turn, value) {
     turn.moves.push([value.category.replaceAll("_", " "), value.text]);
@@ -79,19 +78,13 @@ const EVENTS = {
     const ids = new Set(event.messages.map((message) => message.id));
     turn.pieces = turn.pieces.filter((piece) => piece.kind !== "agent" || piece.isOld || ids.has(piece.id));
   },
-  RUN_FINISHED(turn, event) {
-    turn.interrupts = event.outcome?.interrupts || [];
-    end(turn, event);
-  },
-  RUN_ERROR(turn, event) {
-    turn.error = event.message;
-    end(turn, event);
-  },
+  RUN_FINISHED: (turn, event) => end(turn, event, { interrupts: event.outcome?.interrupts || [] }),
+  RUN_ERROR: (turn, event) => end(turn, event, { error: event.message }),
   CUSTOM: (turn, event) => CUSTOM[event.name]?.(turn, event.value, event.timestamp),
 };
 
-function end(turn, event) {
-  turn.ended = event.timestamp;
+function end(turn, event, fields) {
+  Object.assign(turn, fields, { ended: event.timestamp });
   for (const piece of turn.pieces) piece.isOld = true;
   conversation.isRunning = false;
 }
@@ -100,14 +93,14 @@ function end(turn, event) {
 export function readEntries(entries) {
   const changed = new Set();
   for (const entry of entries) {
-    EVENTS[entry.type]?.(lastTurn(), entry);
+    const before = lastTurn();
+    EVENTS[entry.type]?.(before, entry);
     conversation.read += 1;
-    changed.add(lastTurn());
+    // The buttons of a turn are for as long as it is the last one. What is written in it stays when the agent is loaded.
+    if (!entry.name?.startsWith("agent_")) changed.add(before).add(lastTurn());
   }
   return changed;
 }
 
 // A question is open only until somebody says something else.
-export function isOpen(turn) {
-  return turn === lastTurn() && !conversation.isRunning && !conversation.takeover;
-}
+export const isOpen = (turn) => turn === lastTurn() && !conversation.isRunning && !conversation.takeover;
