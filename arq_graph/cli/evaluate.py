@@ -11,7 +11,7 @@ from arq_graph.cli import evaluation, options
 from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.cli.thresholds import parse_max_broken, warn_of_missed
+from arq_graph.cli.thresholds import require_thresholds
 from arq_graph.milestones.evaluation.evaluate import evaluate as evaluate_suite
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.tables import build_tables
@@ -57,7 +57,6 @@ def evaluate(
     The exit code is 1 if a conversation could not be run or ended in an error; the others are measured, and the report
     is written. It is 5 if a threshold of --min-success or --max-broken was missed, and 0 if a limit ended the run.
     """
-    broken_limits = parse_max_broken(max_broken)
     if resume and overwrite:
         raise BadParameter("--resume continues the results that --overwrite deletes: give one of them")
     models = evaluation.choose_models(model, model_arg, user_model, judge, votes, base_url)
@@ -98,7 +97,5 @@ def evaluate(
     note(f"The conversations are in {results}.")
     if any(record.guidelines for record in report.conversations):
         note(f"See why an agent said what it said: arq-graph explain {results} --conversation ID --turn N")
-    missed_exit = warn_of_missed([report], min_success, broken_limits)
     evaluation.require_complete([report], resume_hint)
-    if missed_exit:
-        raise missed_exit
+    require_thresholds([report], min_success, max_broken)

@@ -13,7 +13,7 @@ from arq_graph.cli import evaluation, options
 from arq_graph.cli.input_files import check_output_files
 from arq_graph.cli.report_view import write_outputs
 from arq_graph.cli.screen import note
-from arq_graph.cli.thresholds import parse_max_broken, warn_of_missed
+from arq_graph.cli.thresholds import require_thresholds
 from arq_graph.errors import InputError
 from arq_graph.experiments.ablations import list_ablations
 from arq_graph.experiments.arms import load_blueprint
@@ -102,7 +102,6 @@ def experiment(
     The exit code is 1 if a conversation could not be run or ended in an error, 5 if a threshold of --min-success or
     --max-broken was missed, and 0 if a limit ended the run.
     """
-    broken_limits = parse_max_broken(max_broken)
     if resume and overwrite:
         raise BadParameter("--resume continues the results that --overwrite deletes: give one of them")
     if replay:
@@ -151,10 +150,8 @@ def experiment(
     if csv is not None:
         write_csv(csv, rows)
         note(f"The rows are in {csv}.")
-    missed_exit = warn_of_missed(reports, min_success, broken_limits)
     evaluation.require_complete(reports, resume_hint)
-    if missed_exit:
-        raise missed_exit
+    require_thresholds(reports, min_success, max_broken)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,13 @@ def _split_names(values: list[str] | None) -> list[str]:
     if not any(names):
         raise BadParameter("it is empty: name at least one, or leave the option out")
     return [name for name in names if name]
+
+
+def _check_limits(values: list[str] | None) -> list[str]:
+    for value in values or []:
+        if not re.fullmatch(r".+=\d+", value):
+            raise BadParameter(f"{value}: it must be written NAME=N, such as no-promises=0")
+    return values or []
 
 
 # Files
@@ -180,6 +188,7 @@ MaxBroken = Annotated[
     Option(
         "--max-broken",
         metavar="NAME=N",
+        callback=_check_limits,
         help="In how many turns each arm may break a guideline, by its id, or what milestones forbid, as `forbidden`, "
         "or the exit code is 5. Can be repeated.",
     ),

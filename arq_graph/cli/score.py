@@ -29,7 +29,7 @@ from arq_graph.cli.report_view import (
     write_outputs,
 )
 from arq_graph.cli.screen import note, warn
-from arq_graph.cli.thresholds import parse_max_broken, warn_of_missed
+from arq_graph.cli.thresholds import require_thresholds
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.findings import check_milestones
@@ -74,7 +74,6 @@ def score(
     stopped. If a record cannot be scored, the others still are, and the exit code is 1. It is 5 if a threshold was
     missed.
     """
-    broken_limits = parse_max_broken(max_broken)
     # The classes of agents and models load LangChain, which takes longer than scoring a thousand conversations.
     known_tools = read_tools(agent, tools)
     instructions = None
@@ -142,11 +141,9 @@ def score(
             f"the judge gave no answer about {format_count(unanswered, 'conversation')}; the same command asks again "
             f"only about those; the others are saved in {run.store.file}"
         )
-    missed_exit = warn_of_missed([report], min_success, broken_limits)
     if report.broken:
         raise incomplete_exit()
-    if missed_exit:
-        raise missed_exit
+    require_thresholds([report], min_success, max_broken)
 
 
 def _read_graphs(arguments: Sequence[str], tools: Any) -> GraphSource:

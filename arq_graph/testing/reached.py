@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,15 @@ from arq_graph.testing.plugin import note_measured
 
 
 def assert_reached(
-    graph: MilestoneGraph | str | Path,
-    conversation: Any,
-    *milestones: str,
-    tools: Any = None,
-    judge: Judge | None = None,
+    graph: MilestoneGraph | str | Path, conversation: Any, *milestones: str, judge: Judge | None = None
 ) -> Score:
     """Assert that a conversation reached milestones, and that nothing forbidden happened in it; return its score.
 
     Args:
         graph: The milestones, or the path of their file.
-        conversation: The messages, in any format that `read_transcript` reads, a state that has them, a `Chat`, or a
-            `Transcript`.
+        conversation: A `Chat`, a state, a `Transcript`, or messages in any format that `read_transcript` reads.
         *milestones: The names of those that must be reached; none: End.
-        tools: The agent's tools, for their schemas; see `score`.
-        judge: Decides on milestones that code can't decide. One that stays undecided isn't reached.
+        judge: Decides on milestones that code can't decide; one that stays undecided isn't reached.
 
     Raises:
         AssertionError: One was not reached, or something forbidden happened. The message says how far the
@@ -50,7 +44,7 @@ def assert_reached(
             raise InputError(f"there is no milestone {name!r}{suggestion(name, graph)}")
     if not isinstance(conversation, Transcript):
         conversation = read_transcript(getattr(conversation, "messages", conversation))
-    result = score(graph, conversation, tools=tools, judge=judge)
+    result = score(graph, conversation, judge=judge)
     note_measured([(result.goal_completed, result.progress_rate)])
     missed = [name for name in names if name not in result.reached]
     if missed or result.forbidden:
@@ -59,27 +53,20 @@ def assert_reached(
 
 
 def _describe_failure(
-    graph: MilestoneGraph, transcript: Transcript, result: Score, missed: list[str]
+    graph: MilestoneGraph, transcript: Transcript, result: Score, missed: Sequence[str]
 ) -> Iterator[str]:
-    low, high = result.progress_range or (0.0, 0.0)
-    progress = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
-    problem = "something forbidden happened"
-    if missed:
-        problem = f"not reached: {', '.join(missed)}"
-    yield f"{problem} (progress {progress})"
-    path = [f"{name} (event {result.reached[name]})" for name in result.path_taken[1:]]
-    yield f"path taken: {' → '.join(['Start', *path])}"
-    before: set[str] = set(missed)
-    for name in missed:
-        before |= nx.ancestors(graph, name)
-    missing = [name for name in result.frontier if name in before]
-    for name in missing:
-        note = " (undecided: give judge=, or the milestone a check)" if name in result.undecided else ""
-        yield f"missing there: {name}{note}"
-    for name, events in result.observations.events.items():
-        if name not in result.reached:
-            yield f"too early: {name} (event {events[0]}), before what it depends on"
-    for forbidden in result.forbidden:
-        yield f"forbidden: event {forbidden.event}, {forbidden.rule}"
+    problem = f"not reached: {', '.join(missed)}" if missed else "something forbidden happened"
+    ends = sorted(set(result.progress_range or ()))
+    yield f"{problem} (progress {' to '.join(f'{end:.2f}' for end in ends)})"
+    yield "path taken: " + " → ".join(f"{name} ({result.reached[name]})" for name in result.path_taken)
+    before = set(missed).union(*(nx.ancestors(graph, name) for name in missed))
+    for name in result.frontier:
+        if name in before:
+            note = " (undecided: give judge=, or the milestone a check)" if name in result.undecided else ""
+            yield f"missing there: {name}{note}"
+    for event in result.forbidden:
+        yield f"forbidden: event {event.event}, {event.rule}"
     for number in result.wasted_calls:
-        yield f"wasted call: event {number}, {transcript.events[number - 1].text:.200}"
+        needs = ", ".join(result.too_early.get(number, ()))
+        reason = f"too early, before {needs}" if needs else "served no milestone"
+        yield f"wasted: event {number}, {transcript.events[number - 1].text:.200} ({reason})"

@@ -6,7 +6,7 @@ or of a step holds from then on. A step that asks is answered by the message aft
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from arq_graph.models.offline.prompt import (
@@ -32,12 +32,23 @@ def is_constant(condition: str | None) -> bool:
     return condition is None or condition.strip(" .").casefold() == "always"
 
 
-def judge_guidelines(prompt: Prompt) -> dict[str, Any]:
-    """Return the answers to the matcher's queries by guideline id."""
+def judge_guidelines(
+    prompt: Prompt, holding: Container[str] | None = None, unsettled: Container[str] = ()
+) -> dict[str, Any]:
+    """Return the answers to the matcher's queries by guideline id.
+
+    Words tell which conditions hold, unless the ids of those that do are in `holding`; then a tool's result could
+    change those in `unsettled`.
+    """
     answers = {}
     for guideline in prompt.get_entries("guidelines"):
-        if guideline["id"] in prompt.now.get("judge", []):
-            answers[guideline["id"]] = _judge(prompt, guideline)
+        id = guideline["id"]
+        if id in prompt.now.get("judge", []):
+            may_change = not _is_about_customer(guideline.get("condition"))
+            if holding is not None:
+                may_change = id in unsettled
+            reason = _find_reason(prompt, guideline, holding)
+            answers[id] = _judge(prompt, guideline, reason, may_change)
     return answers
 
 
@@ -72,45 +83,21 @@ def _find_step_reason(prompt: Prompt, condition: str | None) -> str | None:
     return _find_words(condition, _list_evidence(prompt, condition, is_lasting=True))
 
 
-def _judge(prompt: Prompt, guideline: Mapping[str, Any]) -> dict[str, Any]:
-    condition = guideline.get("condition")
-    was_applied = was_followed(prompt, guideline["id"])
-    return describe_judgement(
-        guideline,
-        _find_reason(prompt, guideline),
-        may_change=not _is_about_customer(condition),
-        is_continuous=not _LASTING.isdisjoint(split_words(guideline.get("action"))),
-        was_applied=was_applied,
-        # New words make the condition true anew; without a condition, nothing does.
-        is_due_again=was_applied and not is_constant(condition),
-    )
-
-
-def was_followed(prompt: Prompt, guideline: str) -> bool:
-    """Return True if an earlier reply followed the guideline with this id."""
-    return any(record["guideline"] == guideline for record in prompt.now.get("applied", []))
-
-
-def describe_judgement(
-    guideline: Mapping[str, Any],
-    reason: str | None,
-    *,
-    may_change: bool = False,
-    is_continuous: bool = False,
-    was_applied: bool = False,
-    is_due_again: bool = False,
+def _judge(
+    prompt: Prompt, guideline: Mapping[str, Any], rationale: str | None, may_change: bool
 ) -> dict[str, Any]:
-    """Suggest the judgement of a guideline, whose condition holds if there is a `reason`.
-
-    `may_change` says that a tool's result could make it true later in the turn.
-    """
+    condition = guideline.get("condition")
     judgement: dict[str, Any] = {
-        "condition": guideline.get("condition"),
-        "condition_application_rationale": reason or "Nothing that was just said or found has its words.",
+        "condition": condition,
+        "condition_application_rationale": rationale or "Nothing that was just said or found has its words.",
         "could_a_tool_change_that": may_change,
     }
-    if not reason:
+    if not rationale:
         return judgement | {"condition_applies": "no", "score": 2, "should_apply": False}
+    is_continuous = not _LASTING.isdisjoint(split_words(guideline.get("action")))
+    was_applied = any(record["guideline"] == guideline["id"] for record in prompt.now.get("applied", []))
+    # New words make the condition true anew; without a condition, nothing does.
+    is_due_again = was_applied and not is_constant(condition)
     application = {
         "action": guideline.get("action"),
         "guideline_is_continuous": is_continuous,
@@ -125,13 +112,15 @@ def describe_judgement(
     }
 
 
-def _find_reason(prompt: Prompt, guideline: Mapping[str, Any]) -> str | None:
+def _find_reason(prompt: Prompt, guideline: Mapping[str, Any], holding: Container[str] | None) -> str | None:
     """Return why a guideline's condition holds; None if it doesn't."""
     condition = guideline.get("condition")
     if is_constant(condition):
         return "There is no condition: it always holds."
     if guideline["id"] in prompt.now.get("holds", []):
         return "Code has checked it."
+    if holding is not None:
+        return "It is said to hold." if guideline["id"] in holding else None
     if is_opening(condition):
         return None if prompt.earlier_replies else "The agent has not said anything yet."
     if guideline["id"] in prompt.now.get("unfinished", []):

@@ -16,21 +16,7 @@ def choose_reply(prompt: Prompt, *, has_question_below: bool) -> dict[str, Any]:
 
     Above a question of code's there is none.
     """
-    replies: list[dict[str, Any]] = []
-    if not has_question_below:
-        _, chosen = max(rate_replies(prompt), key=lambda choice: choice[0])
-        replies = [chosen]
-    return describe_choice(prompt, replies)
-
-
-def describe_choice(prompt: Prompt, replies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Suggest the answer that chooses these replies, and follows all active guidelines."""
     followed = [guideline["id"] for guideline in prompt.get_entries("active_guidelines")]
-    return {"replies": replies, "followed": followed, "language": "en", "is_every_reply_right": True}
-
-
-def rate_replies(prompt: Prompt) -> list[tuple[int, dict[str, Any]]]:
-    """Return each reply with the values of its fields, as far as they are found, and a score of its words."""
     topics = [str(guideline.get("action")) for guideline in prompt.get_entries("active_guidelines")]
     topics.append(prompt.request)
     choices: list[tuple[int, dict[str, Any]]] = []
@@ -50,7 +36,11 @@ def rate_replies(prompt: Prompt) -> list[tuple[int, dict[str, Any]]]:
         else:
             score += 2 * len(values)
         choices.append((score, {"reply": reply["id"], "values": values}))
-    return choices
+    replies: list[dict[str, Any]] = []
+    if not has_question_below:
+        _, chosen = max(choices, key=lambda choice: choice[0])
+        replies = [chosen]
+    return {"replies": replies, "followed": followed, "language": "en", "is_every_reply_right": True}
 
 
 def _find_value(prompt: Prompt, field: Mapping[str, Any]) -> tuple[Any, str]:
