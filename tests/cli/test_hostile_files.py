@@ -164,6 +164,7 @@ CALL = {"lc": 2, "type": "constructor", "id": ["os", "mkdir"], "args": ["ran"]}
 LINES = {
     "init": "init new --from tagged.yaml",
     "chat": "chat agent.yaml --model offline",
+    "play": "play evil:tool --model offline --no-open",
     "run": "run agent.yaml -c talk.txt --model offline",
     "prepare": "prepare agent.yaml --model offline",
     "check": "check agent.yaml",
