@@ -127,7 +127,7 @@ class Score:
 
     @cached_property
     def too_early(self) -> Mapping[int, tuple[str, ...]]:
-        """By wasted call, the milestones that had to be reached before it could serve one, and were not.
+        """By wasted call, the dependencies of the milestone it fits that were not reached before it.
 
         Of alternatives, any would have done. Cost O(V + E + calls).
         """
@@ -140,21 +140,10 @@ class Score:
         for name, numbers in self.observations.events.items():
             for number in wasted.keys() & set(numbers):
                 if number < self.possibly_reached.get(name, len(self._transcript) + 1):
-                    names = self._list_missing(name, number, passed)
-                    missing.setdefault(wasted[number], {}).update(dict.fromkeys(names))
-        return {number: tuple(names) for number, names in sorted(missing.items()) if names}
-
-    def _list_missing(self, name: str, event: int, passed: Mapping[str, int]) -> list[str]:
-        """Return the dependencies that were not reached before an event; those of a join stand in its place."""
-        missing: dict[str, None] = {}
-        stack = [name]
-        while stack:
-            for dependency in self._graph.predecessors(stack.pop()):
-                if passed.get(dependency, event) >= event and dependency not in missing:
-                    missing[dependency] = None
-                    if self._graph.get_milestone(dependency).type == "Aggregator":
-                        stack.append(dependency)
-        return [name for name in missing if self._graph.get_milestone(name).type != "Aggregator"]
+                    for dependency in self._graph.predecessors(name):
+                        if passed.get(dependency, number) >= number:
+                            missing.setdefault(wasted[number], {})[dependency] = None
+        return {number: tuple(names) for number, names in sorted(missing.items())}
 
     def _find_serving_events(self, reached: Mapping[str, int]) -> set[int]:
         """Return the events at which milestones were both observed and reached."""

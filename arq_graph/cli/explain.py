@@ -14,7 +14,7 @@ from arq_graph.agent.journey import make_rule_id
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolVerdict
 from arq_graph.cli import options
 from arq_graph.cli.journey_view import explain_journey
-from arq_graph.cli.noted_turn import NotedTurn
+from arq_graph.cli.noted_turn import explain_noted_turn
 from arq_graph.cli.screen import (
     join_parts,
     list_entry,
@@ -44,9 +44,7 @@ from arq_graph.cli.turn_view import (
     reply_view,
 )
 
-LEGEND = (
-    "M1, M2, … are the messages of the conversation and T1, T2, … its tool results, as the model counts them."
-)
+LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
 _STATUS_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
 
 
@@ -75,7 +73,7 @@ def explain(
     Of a thread, it is the last reply. Of an evaluation's results, it is that of any turn, as far as the file notes it.
     """
     if results is not None:
-        _explain_result(NotedTurn(results, conversation, turn_number), as_json=as_json)
+        explain_noted_turn(results, conversation, turn_number, as_json=as_json)
         return
     if conversation is not None or turn_number is not None:
         raise BadParameter(
@@ -102,28 +100,8 @@ def explain(
         show_command(command)
 
 
-def _explain_result(noted: NotedTurn, *, as_json: bool) -> None:
-    turn = noted.make_turn()
-    rest = list(noted.describe_rest())
-    if as_json:
-        print_json({"conversation": noted.conversation} | turn.model_dump(mode="json") | {"remarks": rest})
-        return
-    place = f" · turn {noted.number} of {noted.turn_count}"
-    show(join_parts(safe_text(noted.conversation, "bold"), place), "")
-    show_explanation(turn, None, inactive_count=sum(note.inactive for note in noted.notes))
-    if not noted.notes:
-        rest.append("Nothing is noted of an agent's guidelines in this turn.")
-    show("", *rest)
-
-
-def show_explanation(turn: Turn, thread_note: ThreadNote | None, *, inactive_count: int = 0) -> None:
-    """Print every judgement, decision and revision of a turn.
-
-    Args:
-        turn: The turn.
-        thread_note: The agent of its thread.
-        inactive_count: The number of further guidelines, which aren't active, and of which nothing is stored.
-    """
+def show_explanation(turn: Turn, thread_note: ThreadNote | None) -> None:
+    """Print every judgement, decision and revision of a turn."""
     show(customer_view(turn.customer))
     if turn.reply is not None:
         show(reply_view(turn))
@@ -141,8 +119,7 @@ def show_explanation(turn: Turn, thread_note: ThreadNote | None, *, inactive_cou
         match for match in turn.guidelines if match.guideline not in step_ids | steps_by_journey.keys()
     ]
     active_count = sum(match.active for match in guidelines)
-    inactive_count += len(guidelines) - active_count
-    show_heading(f"Guidelines: {active_count} active, {inactive_count} not")
+    show_heading(f"Guidelines: {active_count} active, {len(guidelines) - active_count} not")
     texts = thread_note.guidelines if thread_note else {}
     for match in sorted(guidelines, key=lambda match: not match.active):
         show(_guideline_entry(match, texts.get(match.guideline)))

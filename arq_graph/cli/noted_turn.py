@@ -1,138 +1,138 @@
-"""Read a turn of an evaluated conversation from a results file, as far as it was noted."""
+"""A turn of an evaluated conversation, explained from what its results file notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from arq_graph.agent.state import GuidelineMatch, Revision, ToolVerdict
-from arq_graph.cli.turn import ToolRun, Turn
+from rich.console import RenderableType
+
+from arq_graph.cli.screen import (
+    join_parts,
+    label_grid,
+    list_entry,
+    message_text,
+    print_json,
+    safe_text,
+    show,
+    show_heading,
+)
+from arq_graph.cli.turn import ToolRun
+from arq_graph.cli.turn_view import (
+    DECISION_LABELS,
+    LIMIT,
+    ORIGIN_LABELS,
+    format_tool_run,
+    format_violation,
+)
 from arq_graph.errors import InputError, suggestion
 from arq_graph.milestones.evaluation.results import parse_stored_conversation
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
 from arq_graph.milestones.turn_note import TurnNote
 
-Events = dict[int, Event]
+_OUTCOME_STYLES = {"followed": "green", "broken": "red"}
 
 
-class NotedTurn:
-    """A turn of a conversation in a results file.
-
-    Args:
-        file: The results file.
-        conversation: The id of the conversation; None: the last one.
-        number: The number of the turn, from 1; None: the last one.
+def explain_noted_turn(file: Path, conversation: str | None, number: int | None, *, as_json: bool) -> None:
+    """Print a turn of a results file: the last one of the last conversation, or those that are named.
 
     Raises:
         InputError: The file can't be read, or has no such conversation or turn.
     """
-
-    def __init__(self, file: Path, conversation: str | None, number: int | None) -> None:
-        transcript = _find_conversation(file, conversation)
-        turns = _split_turns(transcript)
-        self.conversation = transcript.id
-        self.turn_count = len(turns)
-        self.number = self.turn_count if number is None else number
-        if not 1 <= self.number <= self.turn_count:
-            raise InputError(
-                f"{transcript.id!r} has no turn {self.number}: name one of its {self.turn_count} with --turn"
-            )
-        self._events = turns[self.number - 1]
-        stored = parse_stored_conversation(transcript.extra)
-        self._record = stored.record if stored else None
-        self.notes: list[TurnNote] = []
-        for event in self._events.values():
-            self.notes += getattr(event, "turn_notes", ())
-
-    def make_turn(self) -> Turn:
-        """Return the turn in the form in which it is read from a thread."""
-        turn_id = str(self.number)
-        reply = self._join_texts("agent")
-        matches, verdicts, revisions = [], [], []
-        for note in self.notes:
-            outcomes: dict[str | None, dict[str, str]] = {"broken": {}, "followed": {}, None: {}}
-            for guideline in note.guidelines:
-                outcomes[guideline.outcome][guideline.id] = guideline.reason
-                fields = guideline.model_dump(include={"score", "rationale", "origin"})
-                matches.append(
-                    GuidelineMatch(turn=turn_id, guideline=guideline.id, active=True, matched=True, **fields)
-                )
-            verdicts += [ToolVerdict(turn=turn_id, **verdict.model_dump()) for verdict in note.verdicts]
-            rejected = Revision(turn=turn_id, content="(a candidate that the results don't keep)")
-            revisions += [rejected] * (note.revisions - 1)
-            sent = {"broken": outcomes["broken"], "violations": note.violations, "sent": True}
-            if note.revisions:
-                followed = tuple(outcomes["followed"])
-                revisions.append(Revision(turn=turn_id, content=reply, followed=followed, **sent))
-        return Turn(
-            turn=self.number,
-            customer=self._join_texts("user"),
-            reply=reply,
-            guidelines=tuple(matches),
-            passages=(),
-            tool_calls=tuple(self._list_tool_runs()),
-            tool_decisions=tuple(verdicts),
-            revisions=tuple(revisions),
-            plan=None,
-            moves=(),
-            progress=None,
-        )
-
-    def describe_rest(self) -> Iterator[str]:
-        """Yield what threads don't know: milestones, unlocked tools, agreement, and calls that came too early."""
-        for note in self.notes:
-            if note.unlocked is not None:
-                yield f"Tools that could be called: {', '.join(note.unlocked) or 'none'}"
-            if note.confirmed:
-                yield f"The customer agreed to: {', '.join(note.confirmed)}"
-        if self._record is None:
-            return
-        reached = [milestone.name for milestone in self._record.reached if milestone.step in self._events]
-        yield f"Milestones reached: {', '.join(reached) or 'none'}"
-        for number, names in self._record.too_early.items():
-            event = self._events.get(number)
-            if isinstance(event, Call):
-                yield f"Too early: {event.tool}, as {' or '.join(names)} was not reached"
-
-    def _join_texts(self, speaker: str) -> str:
-        messages = [event for event in self._events.values() if isinstance(event, Message)]
-        return "\n\n".join(message.text for message in messages if message.speaker == speaker)
-
-    def _list_tool_runs(self) -> Iterator[ToolRun]:
-        results = {event.call: event for event in self._events.values() if isinstance(event, Result)}
-        for number, event in self._events.items():
-            if isinstance(event, Call):
-                run = ToolRun(tool=event.tool, arguments=dict(event.arguments))
-                if number in results:
-                    run.status = "error" if results[number].failed else "success"
-                    run.result = results[number].text
-                yield run
+    transcript = _find_conversation(file, conversation)
+    turns = _split_turns(transcript)
+    number = len(turns) if number is None else number
+    if not 1 <= number <= len(turns):
+        raise InputError(f"{transcript.id!r} has no turn {number}: name one of its {len(turns)} with --turn")
+    events = turns[number - 1]
+    notes: list[TurnNote] = []
+    texts = {"user": "", "agent": "", "system": ""}
+    for event in events.values():
+        if isinstance(event, Message):
+            notes += event.turn_notes
+            texts[event.speaker] += f"{event.text}\n"
+    if as_json:
+        head = {"conversation": transcript.id, "turn": number, "turns": len(turns)}
+        said = {"customer": texts["user"].strip(), "reply": texts["agent"].strip()}
+        print_json(head | said | {"notes": [note.model_dump(mode="json") for note in notes]})
+        return
+    show(join_parts(safe_text(transcript.id, "bold"), f" · turn {number} of {len(turns)}"), "")
+    rows = [("Customer", "bold green", texts["user"]), ("Agent", "bold cyan", texts["agent"])]
+    show(label_grid([(label, style, [message_text(text.strip())]) for label, style, text in rows]))
+    for note in notes:
+        for entry in _lay_out_note(note):
+            show(entry)
+    show("", *_lay_out_events(transcript, events))
+    if not notes:
+        show("Nothing is noted of an agent's guidelines in this turn.")
 
 
 def _find_conversation(file: Path, id: str | None) -> Transcript:
     ids: list[str] = []
-    last: Transcript | None = None
     for transcript in read_transcripts(file):
         if isinstance(transcript, Transcript):
-            ids.append(transcript.id)
-            last = transcript
             if transcript.id == id:
                 return transcript
-    if last is None:
+            ids.append(transcript.id)
+            last = transcript
+    if not ids:
         raise InputError(f"{file} has no conversation that is finished")
     if id is not None:
-        hint = suggestion(id, ids) or f"; the last one is {last.id!r}"
+        hint = suggestion(id, ids) or f"; the last one is {ids[-1]!r}"
         raise InputError(f"{file} has no conversation {id!r}{hint}")
     return last
 
 
-def _split_turns(transcript: Transcript) -> list[Events]:
+def _split_turns(transcript: Transcript) -> list[dict[int, Event]]:
     """Return the events of each turn after the history, by number; each begins with a message of the user."""
-    turns: list[Events] = []
+    turns: list[dict[int, Event]] = []
     for number, event in transcript.enumerate_events():
         if number > transcript.history_length:
             if not turns or (isinstance(event, Message) and event.speaker == "user"):
                 turns.append({})
             turns[-1][number] = event
     return turns
+
+
+def _lay_out_note(note: TurnNote) -> Iterator[RenderableType]:
+    show_heading(f"{note.agent}: {len(note.guidelines)} guidelines active, {note.inactive} not")
+    for guideline in note.guidelines:
+        score = "" if guideline.score is None else f"  score {guideline.score}"
+        title = join_parts(
+            safe_text(guideline.id, "bold cyan"), score, ORIGIN_LABELS.get(guideline.origin, "")
+        )
+        if guideline.outcome is not None:
+            title.append_text(safe_text(f"  {guideline.outcome}", _OUTCOME_STYLES[guideline.outcome]))
+        lines = [title, safe_text(guideline.rationale), safe_text(guideline.reason, "yellow")]
+        yield list_entry("●", "green", [line for line in lines if line])
+    if note.unlocked is not None:
+        yield f"Tools that could be called: {', '.join(note.unlocked) or 'none'}"
+    for verdict in note.verdicts:
+        title = join_parts(safe_text(verdict.tool, "bold"), f"  {DECISION_LABELS[verdict.kind]}")
+        lines = [title, safe_text(verdict.problem, "yellow"), safe_text(verdict.rationale, "dim")]
+        yield list_entry("○", "dim", [line for line in lines if line])
+    if note.confirmed:
+        yield f"The customer agreed to: {', '.join(note.confirmed)}"
+    for violation in note.violations:
+        yield join_parts("Wrong with the reply: ", format_violation(violation))
+
+
+def _lay_out_events(transcript: Transcript, events: dict[int, Event]) -> Iterator[RenderableType]:
+    """Yield the calls of a turn, those that came too early, and the milestones that were reached in it."""
+    results = {event.call: event for event in events.values() if isinstance(event, Result)}
+    stored = parse_stored_conversation(transcript.extra)
+    record = stored.record if stored else None
+    for number, event in events.items():
+        if isinstance(event, Call):
+            run = ToolRun(tool=event.tool, arguments=dict(event.arguments))
+            if number in results:
+                run.status = "error" if results[number].failed else "success"
+                run.result = results[number].text
+            yield format_tool_run(run, LIMIT)
+            if record and number in record.too_early:
+                names = " or ".join(record.too_early[number])
+                yield safe_text(f"  too early: {names} was not reached", "yellow")
+    if record:
+        reached = [milestone.name for milestone in record.reached if milestone.step in events]
+        yield f"Milestones reached: {', '.join(reached) or 'none'}"

@@ -147,11 +147,10 @@ def test_any_turn_of_an_evaluation_can_be_explained_from_its_results(cli, shop):
     assert first.code == 0
     assert "order (helpful) / guided / 1 · turn 1 of" in first.words
     assert "Customer Where is my order?" in first.words
-    assert "● look-up score 9" in first.words
-    assert "Followed: look-up, polite" in first.words
+    assert "● look-up score 9 followed" in first.words
     assert "Tools that could be called: get_order" in first.words
     [turn] = cli("explain", "suite.results.jsonl", "--turn", "1", "--json").lines
-    assert (turn["turn"], turn["followed"]) == (1, ["look-up", "polite"])
+    assert (turn["turn"], turn["notes"][0]["unlocked"]) == (1, ["get_order"])
 
 
 def test_a_conversation_or_a_turn_that_results_lack_is_named(cli, shop):

@@ -101,7 +101,7 @@ def test_a_call_that_came_too_early_names_what_had_to_be_reached_before_it():
         "name: c, type: FC, dependencies: [both]",
         make_end("c"),
     )
-    assert score_calls(join, "a", "c").too_early == {3: ("b",)}
+    assert score_calls(join, "a", "c").too_early == {3: ("both",)}
 
 
 FORBIDDEN = """
