@@ -17,7 +17,7 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def _print_evaluation(console: Console) -> None:
 def _print_scoring(console: Console, file: Path | None) -> None:
     generated = scoring.make_tasks()
     title = f"{len(generated):,} generated conversations, on one core"
-    console.print(_make_speed_table(title, generated, [scoring.measure_command()]))
+    console.print(_make_speed_table(title, generated, scoring.measure_command()))
     if file is not None:
         recorded = scoring.read_tasks(file)
         console.print(_make_speed_table(f"{len(recorded):,} recorded conversations, on one core", recorded))
@@ -161,7 +161,7 @@ def _make_worker_table() -> Table:
 
 
 def _make_speed_table(
-    title: str, tasks: list[scoring.Task], further_speeds: Sequence[scoring.Speed] = ()
+    title: str, tasks: list[scoring.Task], further_speeds: Iterable[scoring.Speed] = ()
 ) -> Table:
     table = make_table(title, "scored by", "figures", "conversations a second", "agrees with our GC")
     for speed in chain(scoring.measure_speeds(tasks), further_speeds):

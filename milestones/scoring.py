@@ -220,8 +220,7 @@ async def ascore(
 
     observe_events = partial(observe, graph, transcript, tools=tools)
     # Their modules are imported by the first conversation that is measured, which must not block, either.
-    has_functions = any(isinstance(milestone.check, str) or milestone.state for milestone in graph.milestones)
-    if has_functions:
+    if has_functions(graph):
         observations = await asyncio.to_thread(observe_events)
     else:
         observations = observe_events()
@@ -229,6 +228,11 @@ async def ascore(
     if judge is not None and select_milestones_to_judge(graph, observations):
         judgement = await acall_judge(judge, graph, transcript, observations)
     return _make_score(graph, transcript, observations, judgement)
+
+
+def has_functions(graph: MilestoneGraph) -> bool:
+    """Return whether a graph names Python functions that observe milestones."""
+    return any(isinstance(milestone.check, str) or milestone.state for milestone in graph.milestones)
 
 
 def _make_score(

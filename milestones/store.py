@@ -23,6 +23,7 @@ from typing import IO, Any, BinaryIO, Self, cast
 from arq_graph.agent.fingerprint import describe_changes
 from arq_graph.agent.regular_file import open_regular_file, read_lines, require_regular_file
 from arq_graph.errors import InputError
+from arq_graph.milestones.values import parse_json
 
 if sys.platform != "win32":
     import fcntl
@@ -141,13 +142,16 @@ class RunStore:
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry. It is handed to the system at once, so that a kill of this process doesn't lose it."""
-        self.require_appendable()
         # ASCII, because that can hold lone surrogates, too.
-        line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
+        self.append_line(json.dumps(entry, skipkeys=True, default=str).encode("ascii"))
+
+    def append_line(self, line: bytes) -> None:
+        """Append an entry that is JSON already; see `append`."""
+        self.require_appendable()
         size_before = os.fstat(self._stream.fileno()).st_size
         with convert_file_errors(self._write_error):
             try:
-                write_line(self._stream, line)
+                write_line(self._stream, line + b"\n")
             except OSError:
                 with suppress(OSError):
                     self._stream.truncate(size_before)
@@ -321,7 +325,7 @@ def _lock(stream: IO[bytes] | RawIOBase, file: Path) -> None:
 
 def _parse_object(line: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -20,8 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: Always; `docs/cli.md` says what each exit code means.
     """
-    # Most objects of a command, from the modules to the records, live to its end: there is little garbage to look for.
-    gc.set_threshold(100_000, 50, 50)
+    reduce_garbage_collection()
     try:
         from arq_graph.cli.app import app
         from arq_graph.cli.screen import tolerate_any_text
@@ -37,3 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         # The libraries are still loading, so nothing else handles it yet.
         raise SystemExit(INTERRUPTED) from None
+
+
+def reduce_garbage_collection() -> None:
+    """Let Python look for garbage less often: most objects of a command, from modules to records, live to its end."""
+    gc.set_threshold(100_000, 50, 50)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.store import convert_file_errors
 from arq_graph.milestones.tool_schemas import get_argument_schemas, get_tool_definitions, get_tool_name
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord, ReadRecord, iterate_records
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 
@@ -165,6 +166,12 @@ def _list_files(paths: Sequence[Path]) -> list[Path]:
 
 def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations of several files; a file that can't be read to its end yields a broken record."""
+    for read in iterate_conversations(files):
+        yield read()
+
+
+def iterate_conversations(files: Sequence[Path]) -> Iterator[ReadRecord]:
+    """Yield a function for each conversation of several files that reads it; see `read_conversations`."""
     for file in files:
         with open_regular_file(file) as stream:
             is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
@@ -172,8 +179,13 @@ def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRec
             if is_database:
                 from arq_graph.cli.threads import read_threads  # langgraph takes seconds to load
 
-                yield from read_threads(file)
+                for thread in read_threads(file):
+                    yield partial(_get, thread)
             else:
-                yield from read_transcripts(file)
+                yield from iterate_records(file)
         except InputError as error:
-            yield BrokenRecord(None, error, str(file))
+            yield partial(BrokenRecord, None, error, str(file))
+
+
+def _get(conversation: Transcript | BrokenRecord) -> Transcript | BrokenRecord:
+    return conversation

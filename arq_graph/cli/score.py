@@ -28,6 +28,7 @@ from arq_graph.cli.report_view import (
     show_report,
     write_outputs,
 )
+from arq_graph.cli.score_processes import choose_process_count, score_in_processes
 from arq_graph.cli.screen import note, warn
 from arq_graph.cli.thresholds import require_thresholds
 from arq_graph.errors import InputError, SpecError
@@ -36,14 +37,22 @@ from arq_graph.milestones.findings import check_milestones
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.graph_file import read_milestones
 from arq_graph.milestones.reports.graph_registry import GraphSource
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, ReportedConversation
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
+from arq_graph.milestones.reports.scoring_run import (
+    NumberedOutcomes,
+    ScoringRun,
+    UnansweredConversation,
+    score_transcripts,
+)
 from arq_graph.milestones.reports.tables import build_tables
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.testing.junit import write_junit
 
 _MILESTONES_HELP = "The milestone file. Repeat it for several use cases, each with its NAME."
+_PROCESSES_HELP = (
+    "How many processes score without a judge. Default: one for each core if the files are large."
+)
 
 
 def score(
@@ -60,6 +69,7 @@ def score(
     concurrency: Annotated[
         int, options.declare_count("--concurrency", "How many conversations to judge at once. Default: 8.")
     ] = 8,
+    processes: Annotated[int | None, options.declare_count("--processes", _PROCESSES_HELP)] = None,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
     csv: options.CsvOut = None,
@@ -116,7 +126,12 @@ def score(
     )
     # Counting the conversations costs nothing beside a judge; without one it would take as long as scoring.
     total = sum(1 for _ in read_conversations(files)) if judge else None
-    report = _score(run, total)
+    scored = None
+    if not judge and not run.stored_records:
+        count = processes or choose_process_count(files, graphs)
+        if count > 1:
+            scored = score_in_processes(run, files, graphs, known_tools, count)
+    report = _score(run, total, scored)
     show_broken(report.broken, "scored")
     unanswered = sum(isinstance(record, UnansweredConversation) for record in report.broken)
     if not report.conversations:
@@ -184,7 +199,7 @@ def _read_graph(name: str, file: str, tools: Any) -> MilestoneGraph:
     return graph
 
 
-def _score(run: ScoringRun, total: int | None) -> Report:
+def _score(run: ScoringRun, total: int | None, scored: Iterator[NumberedOutcomes] | None) -> Report:
     resume_hint = ""
     if run.store is not None:
         resume_hint = f"What was scored is saved in {run.store.file}: the same command continues."
@@ -192,8 +207,13 @@ def _score(run: ScoringRun, total: int | None) -> Report:
             count = format_count(len(run.stored_records), "conversation")
             note(f"Continuing: {run.store.file} holds {count} of an earlier run.")
     with progress_bar("scoring", total, "broken", resume_hint) as advance:
-        scoring = run.areport(on_outcome=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
-        return run_in_loop(scoring, "areport")
+
+        def show_progress(outcome: ReportedConversation) -> None:
+            advance(isinstance(outcome, BrokenConversation))
+
+        if scored is not None:
+            return run.collect_report(scored, on_outcome=show_progress)
+        return run_in_loop(run.areport(on_outcome=show_progress), "areport")
 
 
 def _read_scored(files: Sequence[Path], run: ScoringRun) -> Iterator[Transcript]:

@@ -46,7 +46,7 @@ def fingerprint_graphs(source: GraphSource) -> str:
     if callable(source):
         return fingerprint(source)
     parts: list[object] = []
-    for name, graph in _get_graphs_by_name(source).items():
+    for name, graph in get_graphs_by_name(source).items():
         loaded = load_rules(graph)
         checks = [fingerprint(function) for _, function in (*loaded.functions, *loaded.states)]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
@@ -54,9 +54,10 @@ def fingerprint_graphs(source: GraphSource) -> str:
     return fingerprint(*parts)
 
 
-def _get_graphs_by_name(
+def get_graphs_by_name(
     source: MilestoneGraph | Mapping[str, MilestoneGraph],
 ) -> Mapping[str, MilestoneGraph]:
+    """Return graphs by use case; one for all conversations is called `milestones`."""
     return {"milestones": source} if isinstance(source, MilestoneGraph) else source
 
 
@@ -106,7 +107,7 @@ def make_graph_selector(
     """
     if callable(source):
         return source
-    graphs = _get_graphs_by_name(source)
+    graphs = get_graphs_by_name(source)
     if not graphs:
         raise SpecError("there is no milestone graph; give one for each use case")
     for name, graph in graphs.items():

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import PydanticSerializationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import (
@@ -30,6 +33,7 @@ from arq_graph.milestones.reports.graph_registry import (
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
+    Record,
     ReportedConversation,
     make_conversation_record,
 )
@@ -49,7 +53,14 @@ class UnansweredConversation(BrokenConversation):
     """A conversation about which the judge gave no answer; it is worth another try."""
 
 
+class _StoredScore(Record):
+    at: int
+    scored: ConversationRecord
+
+
 OnOutcome = Callable[[ReportedConversation], None]
+NumberedOutcomes = Mapping[int, ReportedConversation]
+"""Outcomes by the conversation's number."""
 
 
 @dataclass
@@ -62,6 +73,8 @@ class ScoringRun:
         store: The file to which each score is written as it comes.
         stored_records: The scores in that file, by the conversation's number.
         outcomes: The outcomes so far, by the conversation's number.
+        stand_ins: The parts that fakes played in the conversations so far.
+        numbers: The numbers of the conversations.
     """
 
     _conversations: Iterable[Transcript | BrokenRecord]
@@ -73,7 +86,8 @@ class ScoringRun:
     store: RunStore | None
     stored_records: dict[int, ConversationRecord]
     outcomes: dict[int, ReportedConversation] = field(default_factory=dict)
-    _stand_ins: dict[str, None] = field(default_factory=dict)
+    stand_ins: set[str] = field(default_factory=set)
+    numbers: Iterable[int] = field(default_factory=count)
     _unreached: int = 0
 
     def report(self, *, on_outcome: OnOutcome = lambda _: None) -> Report:
@@ -89,16 +103,33 @@ class ScoringRun:
         with self.store or nullcontext():
             async with aclosing(run_concurrently(self._make_work(), self._concurrency)) as finished:
                 async for new_outcomes in finished:
-                    for number, outcome in new_outcomes:
-                        self.outcomes[number] = outcome
-                        self._store_outcome(number, outcome)
-                    for _, outcome in new_outcomes:
-                        on_outcome(outcome)
+                    self._add_outcomes(dict(new_outcomes), on_outcome)
+        return self._make_report()
+
+    def collect_report(
+        self, scored: Iterable[NumberedOutcomes], *, on_outcome: OnOutcome = lambda _: None
+    ) -> Report:
+        """Report conversations that other processes score; `on_outcome` is called with each as it comes."""
+        with self.store or nullcontext():
+            if self.store is not None:
+                self.store.require_appendable()
+            for new_outcomes in scored:
+                self._add_outcomes(new_outcomes, on_outcome)
+        return self._make_report()
+
+    def _add_outcomes(self, new_outcomes: NumberedOutcomes, on_outcome: OnOutcome) -> None:
+        self.outcomes |= new_outcomes
+        for number, outcome in new_outcomes.items():
+            self._store_outcome(number, outcome)
+        for outcome in new_outcomes.values():
+            on_outcome(outcome)
+
+    def _make_report(self) -> Report:
         if self._judge is not None:
             from arq_graph.models.resolve import is_offline  # scoring without a model does not need it
 
             if is_offline(self._judge):
-                self._stand_ins["the judge"] = None
+                self.stand_ins.add("the judge")
         conversations: list[ConversationRecord] = []
         broken: list[BrokenConversation] = []
         for _, outcome in sorted(self.outcomes.items()):
@@ -107,14 +138,14 @@ class ScoringRun:
             else:
                 broken.append(outcome)
         return Report(
-            stand_ins=tuple(self._stand_ins),
+            stand_ins=tuple(sorted(self.stand_ins)),
             conversations=tuple(conversations),
             broken=tuple(broken),
             graphs=self._registry.records,
         )
 
     def _make_work(self) -> Iterator[tuple[int, Coroutine[Any, Any, ReportedConversation]]]:
-        for number, source in enumerate(self._conversations):
+        for number, source in zip(self.numbers, self._conversations, strict=False):
             is_done = isinstance(source, BrokenRecord) or self._find_stored_record(number, source)
             if self.store is not None and not is_done:
                 self.store.require_appendable()
@@ -132,9 +163,7 @@ class ScoringRun:
                 source=transcript.source, record=transcript.index, error=str(transcript.error)
             )
         position = number if transcript.record is None else transcript.record
-        for stand_in in transcript.stand_ins:
-            if stand_in != "the judge":
-                self._stand_ins[stand_in] = None
+        self.stand_ins.update(name for name in transcript.stand_ins if name != "the judge")
         try:
             graph = self._select_graph(transcript)
             graph_name = self._registry.register(graph, transcript.task or transcript.id or "milestones")
@@ -170,8 +199,11 @@ class ScoringRun:
             return
         self.stored_records[number] = outcome
         if self.store is not None:
-            score = outcome.model_dump(mode="json", exclude_defaults=True)
-            self.store.append({"at": number, "scored": score})
+            entry = _StoredScore(at=number, scored=outcome)
+            try:
+                self.store.append_line(entry.model_dump_json(exclude_defaults=True).encode())
+            except PydanticSerializationError:  # of a lone surrogate, which a transcript's names may hold
+                self.store.append(entry.model_dump(mode="json", exclude_defaults=True))
 
 
 def score_transcripts(
@@ -225,5 +257,6 @@ def score_transcripts(
     for entry in store.entries() if store else ():
         # Entries that cannot be read are scored again.
         with suppress(KeyError, TypeError, ValueError):
-            stored_records[int(entry["at"])] = ConversationRecord.model_validate(entry["scored"])
+            stored = _StoredScore.model_validate(entry)
+            stored_records[stored.at] = stored.scored
     return ScoringRun(transcripts, select_graph, registry, schemas, judge, concurrency, store, stored_records)

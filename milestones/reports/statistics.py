@@ -202,6 +202,8 @@ def sign_flip_p(differences: Sequence[float], clusters: Sequence[Hashable]) -> f
 
 
 def _sum_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[_Group]:
+    if len(set(clusters)) == len(values):
+        return [(value, 1) for value in values]
     members: dict[Hashable, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
         members.setdefault(cluster, []).append(value)

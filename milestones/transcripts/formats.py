@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -65,6 +66,9 @@ class BrokenRecord:
     source: str | None = None
 
 
+ReadRecord = Callable[[], Transcript | BrokenRecord]
+
+
 def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript | BrokenRecord]:
     """Yield the conversations of a file, one at a time; a broken one becomes a `BrokenRecord`, and the rest follow.
 
@@ -78,6 +82,12 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     Raises:
         InputError: The file cannot be read at all.
     """
+    for read in iterate_records(source):
+        yield read()
+
+
+def iterate_records(source: str | Path | Iterable[Any]) -> Iterator[ReadRecord]:
+    """Yield a function for each conversation of a file that reads it; see `read_transcripts`."""
     file_name = None
     if isinstance(source, str | Path):
         file_name = str(source)
@@ -94,14 +104,20 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
             continue
         if index == 0 and (messages.is_message(record) or openai_responses.is_item(record)):
             record = list(chain([record], records))  # chat messages alone are one conversation
-        try:
-            if isinstance(record, InputError):
-                raise record
-            yield _read_record(record, str(index), stand_ins=stand_ins, source=file_name, record=index)
-        except InputError as error:
-            place = f"{file_name}: " if file_name else ""
-            yield BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
+        yield partial(_try_to_read, record, index, stand_ins, file_name)
         index += 1
+
+
+def _try_to_read(
+    record: Any, index: int, stand_ins: tuple[str, ...], file_name: str | None
+) -> Transcript | BrokenRecord:
+    try:
+        if isinstance(record, InputError):
+            raise record
+        return _read_record(record, str(index), stand_ins=stand_ins, source=file_name, record=index)
+    except InputError as error:
+        place = f"{file_name}: " if file_name else ""
+        return BrokenRecord(index, InputError(f"{place}record {index}: {error}"), file_name)
 
 
 def _split_record(record: Any) -> Iterable[Any]:

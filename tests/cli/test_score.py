@@ -203,3 +203,20 @@ except SystemExit as ended:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []", done.stderr
+
+
+@pytest.mark.slow
+def test_several_processes_score_what_one_scores(cli, chats, folder):
+    lines = [json.dumps({"arq_graph": "evaluation", "of": {"the agent's model": "offline"}})]
+    for number in range(250):
+        lines.append(json.dumps(chat(*("find", "buy")[: number % 3], id=f"chat {number}")))
+    lines.insert(7, "{broken")
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    (folder / "b.jsonl").write_text("\n".join(lines[1:20]))
+    score = ["score", "a.jsonl", "b.jsonl", "--milestones", "shop.yaml", "--processes"]
+    alone = cli(*score, "1", "--json", "alone.json")
+    together = cli(*score, "3", "--json", "together.json")
+    assert (together.code, len(together.out)) == (alone.code, len(alone.out))
+    assert (folder / "together.json").read_text() == (folder / "alone.json").read_text()
+    assert "the agent's model was a stand-in" in together.words
+    assert not list(folder.glob("*.partial.jsonl"))
