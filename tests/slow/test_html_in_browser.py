@@ -171,8 +171,8 @@ def test_optional_milestones_end_states_and_calls_of_users_are_marked(open_repor
 """)
     page = open_report(score_transcripts(graph, []).report())
     open_graph(page)
-    assert get_texts(page, ".node .special") == ["optional", "call of the user's", "end state"]
-    assert get_texts(page, ".legend .key")[2:5] == ["may be skipped", "call of the user's", "end state"]
+    assert get_texts(page, ".node .special") == ["optional", "user's call", "end state"]
+    assert get_texts(page, ".legend .key")[2:5] == ["may be skipped", "user's call", "end state"]
 
 
 def test_a_click_on_where_conversations_stop_lists_them(open_refunds):

@@ -76,7 +76,7 @@ function heatCell(rows, scenario, arm) {
   if (!rows.length) return el("td", {});
   const [done, open] = ["completed", "undecided"].map((state) => rows.filter(({ status }) => status === state).length);
   const text = `${done}${open ? `–${done + open}` : ""}/${rows.length}`;
-  const share = done / rows.length;
+  const share = (done + open / 2) / rows.length;
   const cell = button({ class: `heat-cell ${share < 0.5 ? "low" : "high"}`, "aria-label": `${scenario}, ${arm}: ${done} of ${rows.length} completed${open ? `, ${open} undecided` : ""}`,
     onclick: () => showOnly({ scenario, ...onlyArm(arm) }) }, text);
   cell.style.setProperty("--strength", `${Math.abs(200 * share - 100)}%`);
@@ -92,8 +92,9 @@ function drawHeat() {
   const facts = arms.length < 2 ? "Runs that completed the goal, worst first."
     : `Runs that completed the goal. ${differing ? `Arms differ in ${formatNumber(differing)} of ${formatNumber(scenarios.length)}; those come first.` : "No scenario differs between arms."}`;
   fillChart("heat", facts, el("table", { class: "heat" },
-    el("thead", {}, el("tr", {}, el("td", { class: "first" }), arms.map((arm) => el("th", { scope: "col" }, wrappable(arm))))),
+    el("thead", {}, el("tr", {}, el("td", {}), arms.map((arm) => el("th", { scope: "col" }, wrappable(arm))))),
     el("tbody", {}, lines)));
+  byId("heat").querySelectorAll("thead th").forEach((head) => { head.style.width = `${Math.min(18, 66 / arms.length)}%`; });
   byId("heat").querySelector("table").style.minWidth = `${110 + 58 * arms.length}px`;
   byId("heat").append(...foldLines(lines, lines.slice(SHOWN_ROWS), "scenarios"));
 }
@@ -113,14 +114,19 @@ function foldLines(all, others, what) {
   return [more];
 }
 
-// The milestones of a graph in the order of its layers, without joins and without those that nobody reached.
-function funnelSteps(graph, rows) {
+// The milestones in the order of the layers, without joins and without those that nobody reached.
+function funnelSteps(milestones, rows) {
   const stopped = new Set(rows.map((row) => row.stopped_at));
   const reached = new Set(rows.flatMap((row) => row.reached.map(({ name }) => name)));
-  const steps = graph.milestones.filter(({ name, type }) => stopped.has(name) || (reached.has(name) && type !== "Aggregator"))
-    .sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1]);
-  const unreached = graph.milestones.filter(({ name, type }) => !reached.has(name) && type !== "Aggregator").map(({ name }) => name);
+  const steps = milestones.filter(({ name, type }) => stopped.has(name) || (reached.has(name) && type !== "Aggregator"))
+    .sort((a, b) => (a.name === "End") - (b.name === "End") || a.at[0] - b.at[0] || a.at[1] - b.at[1]);
+  const unreached = milestones.filter(({ name, type }) => !reached.has(name) && type !== "Aggregator").map(({ name }) => name);
   return { steps, unreached };
+}
+
+// The conversations that a funnel is about: those on one graph, or on all.
+function funnelRows(number) {
+  return data.conversations.filter((row) => (number === null || row.graph === number) && row.expected === undefined && row.status !== "nothing");
 }
 
 function funnelCell(rows, { name }, graph, arm) {
@@ -129,7 +135,7 @@ function funnelCell(rows, { name }, graph, arm) {
   const total = rows.length || 1;
   const stops = name === "End" ? "got here without success" : "stopped here";
   const only = { graph, ...onlyArm(arm) };
-  return el("td", {}, el("div", { class: "step-cell" },
+  return el("td", { "data-arm": arm }, el("div", { class: "step-cell" },
     button({ class: "step-bar", "aria-label": `${name}: ${reached} of ${rows.length} reached it`, onclick: () => showOnly({ ...only, at: `reached:${name}` }) },
       el("span", { class: "count" }, formatNumber(reached)), el("span", { class: "bar-track", "aria-hidden": "true" }, place(el("i"), 0, (reached - stopped) / total),
         stopped ? place(el("i", { class: "stopped" }), (reached - stopped) / total, reached / total) : null)),
@@ -137,20 +143,26 @@ function funnelCell(rows, { name }, graph, arm) {
       `−${formatNumber(stopped)}`) : el("span", {})));
 }
 
+// Of a graph by its number, or over all graphs, whose milestones of one name are one.
 function drawFunnel(number) {
-  const graph = data.graphs[number];
-  const rows = data.conversations.filter((row) => row.graph === number && row.expected === undefined);
+  const graphs = number === null ? data.graphs : [data.graphs[number]];
+  const rows = funnelRows(number);
   const named = data.arms.filter((arm) => ofArm(rows, arm).length);
   const columns = named.length > MOST_ARMS ? [["all arms", rows]] : named.map((arm) => [arm, ofArm(rows, arm)]);
-  const { steps, unreached } = funnelSteps(graph, rows);
+  const byName = new Map(graphs.flatMap(({ milestones }) => milestones).map((milestone) => [milestone.name, milestone]));
+  const { steps, unreached } = funnelSteps([...byName.values()], rows);
   const heads = columns.map(([arm, all]) => el("th", { scope: "col" }, wrappable(arm), el("span", { class: "quiet" }, ` of ${formatNumber(all.length)}`)));
+  const toGraph = ({ name }) => showMilestone(name, data.graphs.findIndex((graph) => graphs.includes(graph) && graph.milestones.some((one) => one.name === name)));
   const lines = steps.map((milestone) => el("tr", {},
-    el("th", { scope: "row" }, button({ class: "name", title: "Show it in the graph", onclick: () => showMilestone(milestone.name, number) }, wrappable(milestone.name))),
+    el("th", { scope: "row" }, button({ class: "name", title: "Show it in the graph", onclick: () => toGraph(milestone) }, wrappable(milestone.name))),
     columns.map(([arm, all]) => funnelCell(all, milestone, number, arm))));
-  const passed = lines.filter((line, at) => !line.querySelector(".stop-count") && !["Start", "End"].includes(steps[at].name));
+  const stops = steps.map(({ name }) => rows.filter((row) => row.stopped_at === name).length);
+  const least = Math.max(1, [...stops].sort((a, b) => b - a)[SHOWN_ROWS - 1] || 0);
+  const passed = lines.filter((line, at) => stops[at] < least && !["Start", "End"].includes(steps[at].name));
   byId("funnel").querySelector(".wide").replaceChildren(
     el("table", { class: "funnel" }, el("thead", {}, el("tr", {}, el("td", { class: "first" }), heads)), el("tbody", {}, lines)),
     ...foldLines(lines, passed, "milestones"));
+  byId("funnel").querySelector(".first").style.width = `${columns.length < 2 ? 30 : 20}%`;
   byId("funnel").querySelector(".facts").textContent = "How many reached each milestone, in the order of the graph, and how many got no further (−). "
     + (unreached.length ? `Reached by nobody: ${unreached.slice(0, 8).join(", ")}${unreached.length > 8 ? ` and ${unreached.length - 8} more` : ""}.` : "");
 }
@@ -164,12 +176,12 @@ function arrangeCharts() {
 }
 
 function drawFunnels() {
-  const counts = data.graphs.map((_, number) => data.conversations.filter((row) => row.graph === number && row.expected === undefined).length);
-  const numbers = counts.map((_, number) => number).filter((number) => counts[number]).sort((a, b) => counts[b] - counts[a]);
+  const numbers = data.graphs.map((_, number) => number).filter((number) => funnelRows(number).length);
   if (!numbers.length) return byId("funnel").remove();
+  const choices = numbers.length > 1 ? [null, ...numbers] : numbers;
   const select = byId("funnel-select");
-  select.hidden = numbers.length < 2;
-  select.append(...numbers.map((number) => el("option", { value: number }, `${data.graphs[number].name} · ${formatNumber(counts[number])}`)));
-  select.addEventListener("change", () => drawFunnel(Number(select.value)));
-  drawFunnel(numbers[0]);
+  select.hidden = choices.length < 2;
+  select.append(...choices.map((number) => el("option", {}, number === null ? "all graphs" : `${data.graphs[number].name} · ${formatNumber(funnelRows(number).length)}`)));
+  select.addEventListener("change", () => drawFunnel(choices[select.selectedIndex]));
+  drawFunnel(choices[0]);
 }

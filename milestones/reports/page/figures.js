@@ -1,7 +1,7 @@
 // What stands above the charts: the verdict, and what a reader has to be warned of; and the links of the tables.
 
 function drawVerdict() {
-  byId("verdict").textContent = data.verdict.join(" ");
+  byId("verdict").append(...data.verdict.map((sentence, at) => el("span", { class: at ? "quiet" : null }, at ? " " : "", sentence)));
   const { overall, arms } = data.summary;
   const scenarios = new Set(data.conversations.map((row) => row.scenario).filter(Boolean)).size;
   const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];

@@ -12,8 +12,8 @@ let NODE = SIZES.wide;
 
 // Graphs that differ in the user's goal alone, on which End depends, are drawn as one, and counted together.
 function mergeGraphs() {
-  const groups = [...Map.groupBy(data.graphs, ({ milestones }) => JSON.stringify(milestones.map((one) => [
-    one.name, one.type, one.name === "End" ? null : one.dependencies, one.requires, one.optional, one.weight, one.by, one.state]))).values()];
+  const groups = [...Map.groupBy(data.graphs, ({ name, milestones }) => JSON.stringify([name.split(": ")[0], milestones.map((one) => [
+    one.name, one.type, one.name === "End" ? null : one.dependencies, one.requires, one.optional, one.weight, one.by, one.state])])).values()];
   const places = new Map(); // of each graph: the number of its group, and the new numbers of its edges
   const merged = groups.map((graphs, number) => {
     const keys = graphs.map(({ edges }) => edges.map(({ ends }) => ends.join()));
@@ -61,8 +61,13 @@ function reachedText(milestone, total) {
 
 function describeKind(milestone) {
   if (milestone.state) return "end state";
-  if (milestone.by === "user") return "call of the user's";
+  if (milestone.by === "user") return "user's call";
   return { join: "join", end: milestone.name === "Start" ? "start of the graph" : "end of the graph", call: "tool call", state: "state" }[getShape(milestone)];
+}
+
+// What a milestone is besides a call or a state.
+function special(milestone) {
+  return [milestone.optional ? "optional" : null, milestone.state || milestone.by === "user" ? describeKind(milestone) : null].filter(Boolean).join(", ");
 }
 
 function describeNode(milestone, total) {
@@ -89,7 +94,6 @@ function nodeParts(graph, index, { x, y }) {
     : svg("rect", { ...attributes, x: left, y: top, width, height, rx: shape === "call" ? 4 : height / 2 });
   const [share, possible] = [milestone.reached, milestone.possibly].map((count) => width * count / (graph.conversations || 1));
   const name = wrappable(milestone.name, { class: "name" });
-  const special = [milestone.optional ? "optional" : null, milestone.state || milestone.by === "user" ? describeKind(milestone) : null].filter(Boolean).join(", ");
   return [
     svg("clipPath", { id: `clip-${index}` }, outline()),
     outline({ class: "paper" }),
@@ -97,8 +101,9 @@ function nodeParts(graph, index, { x, y }) {
       svg("rect", { class: "share", x: left, y: top, width: share, height }),
       svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
     outline({ class: "frame" }),
+    milestone.state ? svg("rect", { class: "frame inner", x: left + 4, y: top + 4, width: width - 8, height: height - 8, rx: height / 2 - 4 }) : null,
     isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 32, "caption small", name)]
-      : caption(left + 8, top, width - 16, height, "caption", name, special ? el("span", { class: "special" }, special) : null, el("span", {}, reachedText(milestone, graph.conversations))),
+      : caption(left + 8, top, width - 16, height, "caption", name, special(milestone) ? el("span", { class: "special" }, special(milestone)) : null, el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 
@@ -117,7 +122,7 @@ function drawNode(graph, index, center) {
   const milestone = graph.milestones[index];
   const pick = () => navigate({ n: milestone.name });
   return svg("g", {
-    class: `node ${getShape(milestone)}${milestone.optional ? " optional" : ""}${milestone.by === "user" ? " by-user" : ""}${milestone.state ? " end-state" : ""}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
+    class: `node ${getShape(milestone)}${milestone.optional ? " optional" : ""}${milestone.by === "user" ? " by-user" : ""}${special(milestone) ? " marked" : ""}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
     "aria-label": describeNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
     onkeydown: (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -244,7 +249,7 @@ function makeLegend(isTracing) {
   const { milestones } = drawing.graph;
   const has = (test, name, text) => (milestones.some(test) ? mark(name, text) : null);
   return el("span", {}, mark("call", "tool call"), mark("state", "state"), has((one) => getShape(one) === "join", "join", "join: all of them"),
-    has((one) => one.optional, "optional", "may be skipped"), has((one) => one.by === "user", "by-user", "call of the user's"), has((one) => one.state, "end-state", "end state"),
+    has((one) => one.optional, "optional", "may be skipped"), has((one) => one.by === "user", "by-user", "user's call"), has((one) => one.state, "end-state", "end state"),
     mark("share", "share that reached it"), has((one) => one.possibly, "possible", "possibly"), has((one) => one.stopped, "stop", "stopped here"),
     mark("flow", "as many went this way"), isTracing ? mark("on", "the way of the open conversation") : null);
 }

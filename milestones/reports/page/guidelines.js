@@ -38,7 +38,8 @@ function drawGuidelines(order = "broken") {
   const heads = columns.map(([name, label]) => el("th", { scope: "col", "aria-sort": name === order ? (["guideline", "score"].includes(name) ? "ascending" : "descending") : null, class: name === "arm" ? "arm" : name === "guideline" ? null : "number" },
     name === "arm" ? label : button({ class: "sorter", onclick: () => drawGuidelines(name) }, label)));
   const broken = new Set(all.filter((one) => one.broken).map((one) => one.guideline));
-  const facts = `Turns in which each was active, followed and broken. ${broken.size ? `${formatCount(broken.size, "guideline was", "guidelines were")} broken.` : "None was broken."}`;
+  const facts = ["Turns in which each was active, followed and broken.", broken.size ? `${formatCount(broken.size, "guideline was", "guidelines were")} broken.`
+    : all.some(({ checked }) => checked) ? "None was broken." : "No reply was checked against them."].join(" ");
   section.replaceChildren(el("header", { class: "figcaption" }, el("h2", {}, "Guidelines"), el("p", { class: "quiet facts" }, facts)),
     el("div", { class: "wide" }, el("table", { class: "cases" },
       el("thead", {}, el("tr", {}, heads, el("th", { scope: "col", class: "why" }, broken.size ? "Why it was broken" : ""))), groups)),

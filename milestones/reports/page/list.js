@@ -37,7 +37,7 @@ const filter = { ...LINKED, page: 0, graph: null }; // graph: the number of the 
 
 // A scenario has one name for all kinds of users; a recorded task stands for one.
 function getBaseName(row) {
-  const name = row.scenario ?? (row.task === undefined ? undefined : [row.use_case, row.task].filter(Boolean).join(" · "));
+  const name = row.scenario ?? (row.task === undefined ? undefined : [row.use_case, `task ${row.task}`].filter(Boolean).join(" · "));
   const kind = ` (${row.user})`;
   return name?.endsWith(kind) ? name.slice(0, -kind.length) : name;
 }
