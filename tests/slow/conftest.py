@@ -5,11 +5,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+
+from arq_graph.milestones import write_html
+from tests.milestones.sample_report import make_sample_report, refund_talks
+from tests.slow.report_pages import DESK
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
@@ -29,6 +34,40 @@ def browser():
         launched = playwright.chromium.launch(executable_path=executable, args=arguments)
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def open_report(browser, tmp_path):
+    """Opens the page of a report as a double click does; none may show an error or a dialog, or ask for a file."""
+    file, windows, problems, requested = tmp_path / "report.html", [], [], []
+
+    def open_page(report=None, talks=(), link="", title="Refunds", viewport=DESK, tables=None, **context):
+        if report is not None:
+            write_html(file, report, talks, title=title, tables=tables)
+        windows.append(browser.new_context(viewport=viewport, **context))
+        page = windows[-1].new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requested.append(request.url.partition("#")[0]))
+        page.goto(file.as_uri() + link)
+        return page
+
+    yield open_page
+    for window in windows:
+        window.close()
+    assert (problems, set(requested)) == ([], {file.as_uri()})
+
+
+@pytest.fixture
+def open_refunds(open_report):
+    """Opens the page of the sample report."""
+    talks = [replace(talk, extra={"reward": at % 2}) for at, talk in enumerate(refund_talks())]
+
+    def open_page(link="", **context):
+        return open_report(make_sample_report(talks), talks, link, **context)
+
+    return open_page
 
 
 @pytest.fixture(scope="session")

@@ -1,63 +1,17 @@
 """The page of a report in a headless Chromium: what it shows, what a click does, on a phone and in the dark."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from arq_graph.milestones import Report, Transcript, parse_milestones, score_transcripts, write_html
+from arq_graph.milestones import Report, Transcript, score_transcripts
 from arq_graph.milestones.evaluation.expectation import Expectation
 from arq_graph.milestones.reports.table_format import Row, Table
 from tests.milestones.conversations import agent, called, conversation, user
-from tests.milestones.reported import make_talk, report_on
-from tests.milestones.sample_report import hostile_report, make_sample_report, refund_talks
+from tests.milestones.sample_report import hostile_report, make_sample_report
+from tests.slow.report_pages import DESK, PHONE, WIDTHS, find_node, get_texts, list_violations, open_graph
 
 pytestmark = pytest.mark.slow
-
-PHONE = {"width": 360, "height": 720}
-DESK = {"width": 1400, "height": 900}
-WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
-
-
-def list_violations(page):
-    """Return what axe-core finds: faint text, buttons without a name, tables without heads, …"""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [(rule["id"], node["html"][:120]) for rule in found for node in rule["nodes"]]
-
-
-@pytest.fixture
-def open_report(browser, tmp_path):
-    """Opens the page of a report as a double click does; none may show an error or a dialog, or ask for a file."""
-    file, windows, problems, requested = tmp_path / "report.html", [], [], []
-
-    def open_page(report=None, talks=(), link="", title="Refunds", viewport=DESK, tables=None, **context):
-        if report is not None:
-            write_html(file, report, talks, title=title, tables=tables)
-        windows.append(browser.new_context(viewport=viewport, **context))
-        page = windows[-1].new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: requested.append(request.url.partition("#")[0]))
-        page.goto(file.as_uri() + link)
-        return page
-
-    yield open_page
-    for window in windows:
-        window.close()
-    assert (problems, set(requested)) == ([], {file.as_uri()})
-
-
-@pytest.fixture
-def open_refunds(open_report):
-    """Opens the page of the sample report."""
-    talks = [replace(talk, extra={"reward": at % 2}) for at, talk in enumerate(refund_talks())]
-
-    def open_page(link="", **context):
-        return open_report(make_sample_report(talks), talks, link, **context)
-
-    return open_page
 
 
 ANSWERS = {
@@ -102,109 +56,6 @@ def open_experiment(open_report):
         return open_report(report, talks, link, tables=[table], **context)
 
     return open_page
-
-
-def find_node(page, name):
-    return page.locator(f'[data-milestone="{name}"]')
-
-
-def open_graph(page):
-    page.locator("#bench > summary").click()
-    page.wait_for_selector(".node")
-
-
-def get_texts(page, selector):
-    return [text.strip() for text in page.locator(selector).all_inner_texts()]
-
-
-def test_the_graph_shows_each_milestone_with_its_numbers(open_refunds):
-    page = open_refunds()
-    open_graph(page)
-    assert page.title() == "Refunds"
-    nodes, edges = page.locator(".node").all(), page.locator(".edge").all()
-    labels = [node.get_attribute("aria-label") for node in nodes]
-    assert len(labels) == 8
-    assert "find_by_number, tool call: reached by 3 of 4, 1 stopped here" in labels
-    assert "Pleased, state: reached by 0 of 4, possibly by 2 more" in labels
-    counts = {edge.get_attribute("data-edge"): edge.get_attribute("data-count") for edge in edges}
-    assert (counts["Start → find_by_number"], counts["find_by_mail → refund"]) == ("3", "0")
-    # The middle of each node is the node's own: none covers another.
-    covering = "([x, y]) => document.elementFromPoint(x, y)?.closest('.node')?.dataset.milestone"
-    for node in nodes:
-        node.scroll_into_view_if_needed()
-        box = node.locator(".frame").bounding_box()
-        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        assert page.evaluate(covering, middle) == node.get_attribute("data-milestone")
-
-
-def is_inside(inner, outer):
-    return all(
-        (
-            inner["x"] >= outer["x"] - 1,
-            inner["y"] >= outer["y"] - 1,
-            inner["x"] + inner["width"] <= outer["x"] + outer["width"] + 1,
-            inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1,
-        )
-    )
-
-
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-def test_all_of_the_graph_is_in_view_when_opened_and_when_fitted_again(open_refunds, viewport):
-    page = open_refunds(viewport=viewport)
-    open_graph(page)
-    canvas, end = page.locator("#canvas"), find_node(page, "End").locator(".frame")
-    assert is_inside(page.locator("#canvas svg").bounding_box(), canvas.bounding_box())
-    for _ in range(5):
-        page.locator("#larger").click()
-    assert not is_inside(page.locator("#canvas svg").bounding_box(), canvas.bounding_box())
-    page.locator("#fit").click()
-    assert is_inside(end.bounding_box(), canvas.bounding_box())
-
-
-def test_optional_milestones_end_states_and_calls_of_users_are_marked(open_report):
-    graph = parse_milestones("""
-- {name: Start, type: NFC}
-- {name: insure, type: FC, optional: true}
-- {name: unlock, type: FC, by: user}
-- {name: Paid, type: NFC, state: "tests.milestones.end_states:was_paid", dependencies: [insure, unlock]}
-- {name: End, type: NFC, dependencies: [Paid]}
-""")
-    page = open_report(score_transcripts(graph, []).report())
-    open_graph(page)
-    assert get_texts(page, ".node .special") == ["optional", "user's call", "end state"]
-    assert get_texts(page, ".legend .key")[2:5] == ["may be skipped", "user's call", "end state"]
-
-
-def test_a_click_on_where_conversations_stop_lists_them(open_refunds):
-    page = open_refunds()
-    page.get_by_role("button", name="find_by_number: 1 stopped here").click()
-    assert get_texts(page, ".row .id") == ["lamp"]
-    assert get_texts(page, ".chip") == ["stopped at find_by_number ✕"]
-    page.get_by_role("button", name="End: 2 of 4 reached it").click()
-    assert get_texts(page, ".row .id") == ["mug", "kettle"]
-    page.locator("#broken summary", has_text="1 broken record").click()
-    assert "the conversation is empty" in page.locator("#broken").inner_text()
-
-
-def make_arms(count, arms=("shop", "closed")):
-    """Return runs of so many scenarios, of which the second arm fails in the last one alone."""
-    for number in range(count):
-        for arm in arms:
-            about = {"arm": arm, "scenario": f"case {number}", "run": 1}
-            goal = arm != arms[-1] or number < count - 1
-            yield make_talk(f"{number} {arm}", goal, task=f"case {number}", about=about)
-
-
-def test_scenarios_in_which_arms_differ_come_first_and_a_cell_lists_its_runs(open_report):
-    page = open_report(report_on(*make_arms(300)))
-    assert "Arms differ in 1 of 300" in page.locator("#heat").inner_text()
-    rows = page.locator("#heat tbody tr:visible")
-    assert (rows.count(), rows.first.inner_text().split("\t")) == (12, ["case 299", "1/1", "0/1"])
-    page.locator("#heat .more").click()
-    assert rows.count() == 300
-    page.get_by_role("button", name="case 299, closed: 0 of 1 completed").click()
-    assert get_texts(page, ".case .id") == ["case 299"]
-    assert page.evaluate("location.hash") == "#arm=closed&scenario=case+299"
 
 
 def get_comparison(page):

@@ -1,7 +1,7 @@
 // The guidelines: how often each was followed and broken, and at a reply, what the agent went by.
 
 const GUIDELINE_COLUMNS = [["guideline", "Guideline"], ["arm", "Arm"], ["turns", "Active"], ["followed", "Followed"], ["broken", "Broken"], ["score", "Score"]];
-const OUTCOMES = { followed: ["✓", "completed"], broken: ["✕", "missed"], excused: ["~", "undecided"] };
+const OUTCOMES = { followed: ["✓", "completed"], broken: ["✕", "missed"] };
 
 // Guidelines with the rows of their arms: by name, the least score first, or the highest count.
 function sortGuidelines(order) {
@@ -74,7 +74,7 @@ function turnNote(note, count) {
   const broken = guidelines.filter(({ outcome }) => outcome === "broken");
   const verdicts = note.verdicts || [];
   const refused = verdicts.filter(({ kind }) => ["missing", "invalid", "declined"].includes(kind));
-  const active = guidelines.length + (note.omitted || 0);
+  const active = guidelines.length;
   const parts = [
     count > 1 ? note.agent : null, `${active} of ${active + (note.inactive || 0)} guidelines active`,
     note.unlocked?.length ? formatCount(note.unlocked.length, "tool unlocked", "tools unlocked") : null,
@@ -85,7 +85,6 @@ function turnNote(note, count) {
   return el("details", { class: "turn" },
     el("summary", {}, bdi(parts), broken.length ? el("span", { class: "tag bad" }, "broken: ", bdi(broken.map(({ id }) => id).join(", "))) : null),
     guidelines.length ? el("ul", {}, guidelines.map(activeGuideline)) : null,
-    note.omitted ? el("p", { class: "quiet" }, `${note.omitted} more were active.`) : null,
     codeList("Unlocked", note.unlocked), verdicts.map(verdictLine), codeList("The customer agreed to", note.confirmed),
     (note.violations || []).map((text) => el("p", { class: "bad", dir: "auto" }, bdi(text))));
 }
