@@ -81,5 +81,4 @@ def _listen(port: int | None) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", port or 0))
     except OSError as error:
-        message = f"port {port} cannot be used: {error.strerror}; leave --port out, or name another"
-        raise InputError(message) from error
+        raise InputError(f"port {port} cannot be used: {error.strerror}; leave --port out") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from watchfiles import Change, DefaultFilter, awatch
@@ -40,26 +39,18 @@ class AgentSource:
         self.milestones_file = milestones_file
         self.written_files: set[Path] = set()
         self._name = name
-        self._modules: dict[str, ModuleType] = {}
+        self._own_modules: list[str] = []
 
     def load(self) -> tuple[Agent, MilestoneGraph | None]:
-        """Read the agent and the milestones, and import anew the modules of the folder that they name.
-
-        After an error, the modules that were imported before stay.
-        """
-        for name in self._modules:
+        """Read the agent and the milestones, and import anew the modules of the folder that they name."""
+        for name in self._own_modules:
             sys.modules.pop(name, None)
         other_modules = set(sys.modules)
         try:
-            agent = self._read_agent()
             milestones = read_milestones(self.milestones_file) if self.milestones_file else None
-        except Exception:
-            for name in self._find_own_modules(other_modules):
-                sys.modules.pop(name)
-            sys.modules.update(self._modules)
-            raise
-        self._modules = self._find_own_modules(other_modules)
-        return agent, milestones
+            return self._read_agent(), milestones
+        finally:
+            self._own_modules = list(filter(self._is_own_module, sys.modules.keys() - other_modules))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield each time that files of the folder have changed which may be part of the agent."""
@@ -77,20 +68,14 @@ class AgentSource:
             return Agent.from_yaml(self._name)
         agent = load_object(self._name, self.folder)
         if not isinstance(agent, Agent):
-            raise InputError(
-                f"{self._name} is a {type(agent).__name__}, not an Agent: name an agent's YAML file, or module:object "
-                "with the Agent itself"
-            )
+            message = "not an Agent: name an agent's YAML file, or the Agent itself as module:object"
+            raise InputError(f"{self._name} is a {type(agent).__name__}, {message}")
         return agent
 
-    def _find_own_modules(self, other_modules: set[str]) -> dict[str, ModuleType]:
-        own_modules = {}
-        for name in sys.modules.keys() - other_modules:
-            path = Path(getattr(sys.modules[name], "__file__", None) or "")
-            is_installed = "site-packages" in path.parts or name.startswith("arq_graph.")
-            if path.is_relative_to(self.folder) and not is_installed:
-                own_modules[name] = sys.modules[name]
-        return own_modules
+    def _is_own_module(self, name: str) -> bool:
+        path = Path(getattr(sys.modules[name], "__file__", None) or "")
+        is_installed = "site-packages" in path.parts or name.startswith("arq_graph.")
+        return path.is_relative_to(self.folder) and not is_installed
 
 
 def describe_agent(agent: Agent, milestones: MilestoneGraph | None, model: str) -> dict[str, Any]:
@@ -98,18 +83,16 @@ def describe_agent(agent: Agent, milestones: MilestoneGraph | None, model: str) 
     guidelines = {}
     for rule in agent.rules:
         guidelines[rule.id] = {"condition": rule.condition_text, "action": rule.action}
-    graphs = []
-    for journey in agent.journeys:
-        graphs.append(_describe_graph(journey.id, MilestoneGraph.from_journey(agent, journey.id)))
+    graphs = {journey.id: MilestoneGraph.from_journey(agent, journey.id) for journey in agent.journeys}
     if milestones is not None:
-        graphs.append(_describe_graph("", milestones))
+        graphs[""] = milestones
     return {
         "name": agent.name,
         "model": model,
         "profile": agent.profile.strip(),
         "guidelines": guidelines,
         "tools": {name: tool.description for name, tool in agent.toolbox.items()},
-        "graphs": graphs,
+        "graphs": [_describe_graph(journey, graph) for journey, graph in graphs.items()],
     }
 
 
@@ -119,7 +102,5 @@ def _describe_graph(journey: str, graph: MilestoneGraph) -> dict[str, Any]:
     for milestone in graph.milestones:
         node = milestone.model_dump(mode="json", include={"name", "type", "description"})
         nodes.append(node | {"at": node_points[milestone.name]})
-    edges = []
-    for (source, target), bends in edge_points.items():
-        edges.append({"source": source, "target": target, "bends": bends})
+    edges = [(*edge, bends) for edge, bends in edge_points.items()]
     return {"journey": journey, "nodes": nodes, "edges": edges}

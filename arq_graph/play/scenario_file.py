@@ -101,15 +101,11 @@ def _append_entry(before: str, entry: Mapping[str, Any], source: str) -> str:
     if scenarios is None:
         return f"{before.rstrip()}\n\nscenarios:\n{new_lines}"
     if scenarios.flow_style or not isinstance(scenarios, yaml.SequenceNode):
-        raise InputError(
-            f"{source}: `scenarios` must be a list with one `- name: …` per entry, to add another"
-        )
+        raise InputError(f"{source}: nothing can be added to `scenarios`; write each as `- name: …`")
     indent = " " * scenarios.start_mark.column
     end = len(before[: scenarios.end_mark.index].rstrip())
     lines = "".join(f"\n{indent}{line}" for line in ("", *new_lines.splitlines()))
     text = before[:end] + lines.replace(f"\n{indent}\n", "\n\n") + (before[end:] or "\n")
     if Document(text, source).values["scenarios"][:-1] != values["scenarios"]:
-        raise InputError(
-            f"{source}: nothing can be added behind its last scenario; end it with a line of its own"
-        )
+        raise InputError(f"{source}: nothing can be added after its last scenario; end it with a line break")
     return text

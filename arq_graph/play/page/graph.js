@@ -19,18 +19,18 @@ function stateOf(node, progress, steps) {
   return progress?.next.some(({ name }) => name === node.name) ? "next" : "waiting";
 }
 
-function drawEdge(edge, points, states) {
-  const [from, to] = [place(points.get(edge.source)), place(points.get(edge.target))];
+function drawEdge([source, target, bends], points, states) {
+  const [from, to] = [place(points.get(source)), place(points.get(target))];
   const middle = (point) => point[1] + NODE.height / 2;
   const stops = [[from[0] + NODE.width, middle(from)]];
-  for (const bend of edge.bends.map(place)) stops.push([bend[0], middle(bend)], [bend[0] + NODE.width, middle(bend)]);
+  for (const bend of bends.map(place)) stops.push([bend[0], middle(bend)], [bend[0] + NODE.width, middle(bend)]);
   stops.push([to[0] - 5, middle(to)]);
   const path = stops.slice(1).map(([x, y], index) => {
     const [lastX, lastY] = stops[index];
     const half = (lastX + x) / 2;
     return `C${half} ${lastY} ${half} ${y} ${x} ${y}`;
   });
-  const isDone = states.get(edge.source) === "done" && ["done", "open"].includes(states.get(edge.target));
+  const isDone = states.get(source) === "done" && ["done", "open"].includes(states.get(target));
   const [x, y] = stops.at(-1);
   return svg("g", { class: isDone ? "way done" : "way" },
     svg("path", { d: `M${stops[0].join(" ")}${path.join("")}` }), svg("path", { class: "tip", d: `M${x} ${y - 4}l6 4l-6 4z` }));
@@ -49,7 +49,7 @@ export function drawGraph(graph, progress, steps, title) {
   fitWidth(graph.nodes);
   const points = new Map(graph.nodes.map((node) => [node.name, node.at]));
   const states = new Map(graph.nodes.map((node) => [node.name, stateOf(node, progress, steps)]));
-  const corners = [...points.values(), ...graph.edges.flatMap((edge) => edge.bends)].map(place);
+  const corners = [...points.values(), ...graph.edges.flatMap(([, , bends]) => bends)].map(place);
   const width = Math.max(...corners.map(([x]) => x)) + NODE.width + NODE.edge;
   const height = Math.max(...corners.map(([, y]) => y)) + NODE.height + NODE.edge;
   const named = (state) => graph.nodes.filter(({ name }) => states.get(name) === state).map(({ name }) => name).join(", ") || "nothing";
