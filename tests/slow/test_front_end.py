@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from tests.brain import Brain
-from tests.slow.test_html_in_browser import DESK, FAINT, PHONE, WIDTHS
+from tests.slow.test_html_in_browser import DESK, PHONE, WIDTHS, list_violations
 from tests.test_examples import load
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def test_the_order_desk_asks_with_a_button_that_is_a_yes(
         page.locator("form button:enabled").wait_for()
     question = page.locator(".question")
     assert "ORD-1002" in question.inner_text()
-    assert page.evaluate(FAINT) == []
+    assert list_violations(page) == []
     page.screenshot(path=tmp_path / "4-question.png")
     question.locator("button").click()
     wait_for(page, "Your order ORD-1002 now goes out with expedited shipping, at no cost.")

@@ -58,10 +58,10 @@ def open_playground(browser: Any) -> Iterator[Open]:
 
 
 def say(page: Any, text: str) -> None:
-    turns = page.locator(".turn").count()
+    turns = page.locator(".exchange").count()
     page.get_by_label("Your message").fill(text)
     page.keyboard.press("Enter")
-    page.locator(".turn").nth(turns).wait_for()
+    page.locator(".exchange").nth(turns).wait_for()
     page.locator("#send:enabled").wait_for()
 
 
@@ -79,13 +79,13 @@ def test_a_developer_talks_looks_saves_and_edits(open_playground: Open, bank: Pa
     assert "waits for a yes" in why.inner_text()
     assert "Done: Start, find. Open: block." in page.locator(".map svg").first.get_attribute("aria-label")
     page.get_by_role("button", name="Yes, go ahead").click()
-    page.locator(".turn").nth(2).wait_for()
+    page.locator(".exchange").nth(2).wait_for()
     page.locator("#send:enabled").wait_for()
     assert "blocked" in why.inner_text()
     assert page.get_by_role("button", name="Yes, go ahead").is_disabled()
 
     # An earlier turn, and what its first step was asked.
-    page.locator(".turn").first.get_by_text("Please tell me").click()
+    page.locator(".exchange").first.get_by_text("Please tell me").click()
     assert "Turn 1" in why.inner_text()
     page.locator(".call").first.click()
     call = page.get_by_role("dialog", name="Model call")
@@ -95,8 +95,8 @@ def test_a_developer_talks_looks_saves_and_edits(open_playground: Open, bank: Pa
 
     # The page as it is loaded again.
     page.reload()
-    page.locator(".turn").nth(2).wait_for()
-    assert page.locator(".turn").count() == 3
+    page.locator(".exchange").nth(2).wait_for()
+    assert page.locator(".exchange").count() == 3
 
     page.get_by_role("button", name="Save as scenario").click()
     page.get_by_label("Name of the scenario").fill("a lost card")
@@ -118,7 +118,7 @@ def test_a_developer_talks_looks_saves_and_edits(open_playground: Open, bank: Pa
     bank.write_text(right.replace("Please tell me your customer number.", "Who are you?"))
     page.get_by_text("The agent was loaded again").wait_for()
     page.get_by_role("button", name="Restart").click()
-    page.locator(".turn").first.wait_for(state="detached")
+    page.locator(".exchange").first.wait_for(state="detached")
     say(page, "Hello, I lost my card!")
     assert "Who are you?" in page.locator("#turns").inner_text()
 

@@ -133,14 +133,14 @@ function steps(turn, showCall) {
   const first = turn.started / 1000;
   const last = Math.max(...calls.map((call) => call.started + (call.seconds ?? 0)), first + 0.001);
   return section("Model calls", "with prompts and answers", el("ul", { class: "calls" }, calls.map((call) => {
-    const bar = el("span", { class: call.error ? "span bad" : "span" });
+    const bar = el("span", { class: call.error ? "stretch bad" : "stretch" });
     bar.style.marginInlineStart = `${100 * Math.max(0, call.started - first) / (last - first)}%`;
     bar.style.width = `${100 * (call.seconds ?? last - call.started) / (last - first)}%`;
     const time = call.error ? "failed" : call.seconds === null ? "…" : seconds(call.seconds);
     const cost = [time, formatTokens(call, " → ", " tokens")].filter(Boolean).join(" · ");
     return el("li", {}, button({ class: "call", "data-key": `call-${call.id}`, onclick: () => showCall(call) },
       el("span", {}, el("b", {}, call.step), el("span", { class: "quiet" }, ` ${call.about}`)),
-      el("span", { class: "quiet" }, cost), el("span", { class: "track", "aria-hidden": "true" }, bar)));
+      el("span", { class: "quiet" }, cost), el("span", { class: "clock", "aria-hidden": "true" }, bar)));
   })));
 }
 

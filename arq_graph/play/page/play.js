@@ -112,7 +112,7 @@ function turnParts(turn) {
 function drawItem(item) {
   if (!items.has(item)) {
     const look = ({ target }) => { if (!target.closest("button, form") && getSelection().isCollapsed) select(item); };
-    items.set(item, item.kind === "note" ? el("li", { class: "note quiet" }, item.text) : el("li", { class: "turn", onclick: look }));
+    items.set(item, item.kind === "note" ? el("li", { class: "note quiet" }, item.text) : el("li", { class: "exchange", onclick: look }));
   }
   if (item.kind === "turn") fill(items.get(item), turnParts(item));
 }
