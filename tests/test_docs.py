@@ -1,11 +1,15 @@
 """The code of the README and of docs/ runs, in its order, and everything that they name exists."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from arq_graph import Agent
+from arq_graph.milestones import MilestoneGraph, read_milestones
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -93,6 +97,20 @@ def test_the_journey_of_its_page_goes_as_the_page_says(
     output = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
     (expected,) = find_blocks(page, "text")
     assert output.endswith(f"Your return is settled.\n{expected}True 1.0")
+
+
+@pytest.mark.parametrize("name", ["milestones", "journeys"])
+def test_the_picture_of_a_page_shows_its_graph(folder: Path, name: str) -> None:
+    """With ARQ_GRAPH_PICTURES set, draw the picture anew."""
+    write_files(ROOT / "docs" / f"{name}.md", folder)
+    if name == "journeys":
+        graph = MilestoneGraph.from_journey(Agent.from_yaml("returns.yaml"), "return")
+    else:
+        graph = read_milestones("goals.yaml")
+    picture = ROOT / "docs" / "images" / f"{name}.svg"
+    if "ARQ_GRAPH_PICTURES" in os.environ:
+        picture.write_text(graph._repr_html_() + "\n", encoding="utf-8")
+    assert picture.read_text(encoding="utf-8") == graph._repr_html_() + "\n"
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
