@@ -8,6 +8,8 @@ from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits
 from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite
+from .evaluator import amilestone_evaluator as amilestone_evaluator
+from .evaluator import milestone_evaluator as milestone_evaluator
 from .findings import check_milestones as check_milestones
 from .graph import MilestoneGraph as MilestoneGraph
 from .graph_file import dump_milestones as dump_milestones
