@@ -81,7 +81,7 @@ def find_definition(root: Mapping[str, Any], reference: Any) -> Any:
     try:
         # With an empty registry, a reference to a web address is never fetched.
         return Registry().resolver_with_root(_make_resource(root)).lookup(reference).contents
-    except (Unresolvable, AttributeError):  # the second if it isn't text
+    except (Unresolvable, AttributeError, TypeError, ValueError):  # it isn't text, or leads through a value
         return None
 
 
@@ -124,7 +124,7 @@ def describe_type(schema: Any) -> str:
         return "any"
     if choices := schema.get("anyOf") or schema.get("oneOf"):
         return " or ".join(dict.fromkeys(map(describe_type, choices)))
-    if "enum" in schema:
+    if isinstance(schema.get("enum"), list):
         return "one of " + ", ".join(map(json.dumps, schema["enum"][:MAX_SHOWN_CHOICES]))
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
@@ -166,7 +166,10 @@ def find_schema_flaw(schema: Mapping[str, Any]) -> str | None:
     if flaw:
         return flaw
     resource = _make_resource(schema)
-    return _find_flaw(resource, Registry().resolver_with_root(resource))
+    try:
+        return _find_flaw(resource, Registry().resolver_with_root(resource))
+    except (AttributeError, TypeError, ValueError) as error:
+        return f"a part of it is not a schema: {error}"
 
 
 def _find_flaw(resource: Any, resolver: Any) -> str | None:

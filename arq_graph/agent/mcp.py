@@ -142,19 +142,7 @@ def _load_tools(document: Document, name: str) -> dict[str, BaseTool] | str:
 
 
 def list_mcp_tools(server: McpServer, name: str, folder: Path) -> dict[str, BaseTool]:
-    """Ask a server for its tools.
-
-    Args:
-        server: The server.
-        name: What its tools call it in errors.
-        folder: Where its `command` is started.
-
-    Returns:
-        The tools by name; `metadata` has the annotations, such as `readOnlyHint`.
-
-    Raises:
-        SpecError: The server gives no tools; the message says why.
-    """
+    """Ask a server, which errors call `name`, for its tools; or raise a SpecError that says why it gives none."""
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient
         from mcp.types import CallToolResult, TextContent

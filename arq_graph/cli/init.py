@@ -60,7 +60,7 @@ def init(
         "TITLE": re.sub("[-_]+", " ", name.name).strip().capitalize(),
         "MODEL": model,
         "KEY": f"{provider}_API_KEY".upper() if colon else "OPENAI_API_KEY",
-        "EXTRAS": "cli",
+        "EXTRAS": "cli,play",
     }
     templates = ["common", "desk"]
     if source is not None and source.startswith("mcp:"):

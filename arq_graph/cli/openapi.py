@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 from urllib.parse import urljoin
 from urllib.request import urlopen
@@ -20,8 +20,6 @@ from arq_graph.agent.regular_file import MAX_TEXT_BYTES, read_limited
 from arq_graph.agent.yaml_file import Document, read_text
 from arq_graph.errors import SpecError, describe_first_error
 
-_Schema = dict[str, Any] | bool
-
 _MAX_DESCRIPTION = 1_000
 _MAX_REFERENCES = 50
 _METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
@@ -30,7 +28,7 @@ _IGNORED_HEADERS = ("accept", "content-type", "authorization")  # by the OpenAPI
 
 
 class _Media(BaseModel):
-    json_schema: _Schema = Field({}, alias="schema")
+    json_schema: dict[str, Any] | bool = Field({}, alias="schema")
 
 
 class _Parameter(_Media):
@@ -47,28 +45,29 @@ class _Body(BaseModel):
     required: bool = False
 
 
+class _ObjectSchema(BaseModel):
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+
+
 class _Server(BaseModel):
     url: str
     variables: dict[str, dict[str, Any]] = {}
 
 
-class _PathItem(BaseModel):
-    parameters: list[Any] = []
-    servers: list[_Server] = []
+class _Level(BaseModel):
+    """An operation; or its path, or the whole document, which may hold parameters and servers for it."""
 
-
-class _Operation(_PathItem):
     operation_id: str = Field("", alias="operationId")
     summary: str = ""
     description: str = ""
+    parameters: list[Any] = []
     body: Any = Field(None, alias="requestBody")
+    servers: list[_Server] = []
 
 
 def read_operations(source: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Read the operations of an OpenAPI document.
-
-    Args:
-        source: A path or an http(s) address; the document is JSON or YAML.
+    """Read the operations of an OpenAPI document, in JSON or YAML, from a path or an http(s) address.
 
     Returns:
         By tool name, what tools.py needs to know of each operation; and a sentence for each that can't be a tool.
@@ -76,24 +75,24 @@ def read_operations(source: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
     Raises:
         SpecError: The document can't be read, isn't OpenAPI 3.0 or 3.1, is too large, or has no usable operation.
     """
-    document = _OpenApiDocument(source)
+    reader = _Reader(source)
     operations: dict[str, dict[str, Any]] = {}
     omitted: list[str] = []
     size = 0
-    for path, method, raw_operation, path_item in document.list_operations():
+    for path, method, operation, path_item in reader.list_operations():
         try:
-            name, operation = document.read_operation(path, method, raw_operation, path_item)
+            name, details = reader.read_operation(path, method, operation, path_item)
         except ValueError as error:
             problem = describe_first_error(error) if isinstance(error, ValidationError) else str(error)
             omitted.append(f"{method.upper()} {path}: {problem}")
             continue
-        operations[make_name(name, operations)] = operation
-        size += len(json.dumps(operation))
+        operations[make_name(name, operations)] = details
+        size += len(json.dumps(details))
         if size > MAX_TEXT_BYTES:
             raise SpecError("has too many schemas for one agent; remove some of its paths", file=source)
     if not operations:
-        reason = f": {omitted[0]}" if omitted else ""
-        raise SpecError(f"has no operation that can be a tool{reason}", file=source)
+        reasons = "; ".join(omitted[:3]) or "`paths` is empty"
+        raise SpecError(f"has no operation that can be a tool: {reasons}", file=source)
     return operations, omitted
 
 
@@ -114,25 +113,22 @@ def _load(source: str) -> Any:
         return document.values
 
 
-class _OpenApiDocument:
+class _Reader:
     def __init__(self, source: str) -> None:
         self._source = source
-        self._values = _load(source)
-        version = self._values.get("openapi") if isinstance(self._values, dict) else None
+        self._document = _load(source)
+        version = self._document.get("openapi") if isinstance(self._document, dict) else None
         if not str(version).startswith(("3.0", "3.1")):
             message = "must be an OpenAPI document of version 3.0 or 3.1; convert another (Swagger 2.0) first"
             raise SpecError(f"{message}. Its `openapi` is {version!r:.40}", file=source)
 
-    def list_operations(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the path, method and content of each operation, and what its path says for all of them."""
-        operations: list[tuple[str, str, Any, Any]] = []
-        paths = self._values.get("paths")
+    def list_operations(self) -> Iterator[tuple[str, str, Any, Any]]:
+        paths = self._document.get("paths")
         for path, item in paths.items() if isinstance(paths, dict) else ():
             path_item = self.follow(item)
             for method in _METHODS:
                 if isinstance(path_item, dict) and method in path_item:
-                    operations.append((path, method, path_item[method], path_item))
-        return operations
+                    yield path, method, path_item[method], path_item
 
     def follow(self, value: Any) -> Any:
         """Return what a reference leads to, or the value itself if it isn't one."""
@@ -145,19 +141,19 @@ class _OpenApiDocument:
                     "which isn't fetched; bundle all parts into one file first, as `redocly bundle` does"
                 )
                 raise SpecError(f"refers to {reference!r:.100}, {message}", file=self._source)
-            value = find_definition(self._values, reference)
+            value = find_definition(self._document, reference)
             if value is None:
                 raise SpecError(f"refers to {reference!r:.100}, which it doesn't have", file=self._source)
         raise SpecError("has a reference that leads to itself", file=self._source)
 
     def read_operation(
-        self, path: str, method: str, raw_operation: Any, raw_item: Any
+        self, path: str, method: str, raw_operation: Any, path_item: Any
     ) -> tuple[str, dict[str, Any]]:
         """Return the name of an operation, and what tools.py needs to know of it."""
-        operation = _Operation.model_validate(raw_operation)
-        path_item = _PathItem.model_validate(raw_item)
+        levels = [_Level.model_validate(level) for level in (raw_operation, path_item, self._document)]
+        operation, for_path, _ = levels
         arguments = _Arguments(self)
-        for parameter in self._list_parameters(path, path_item.parameters + operation.parameters):
+        for parameter in self._list_parameters(path, for_path.parameters + operation.parameters):
             arguments.add_parameter(parameter)
         if operation.body is not None:
             arguments.add_body(_Body.model_validate(self.follow(operation.body)))
@@ -165,41 +161,40 @@ class _OpenApiDocument:
         texts = filter(None, (operation.summary.strip(), operation.description.strip()))
         return operation.operation_id or f"{method}_{path}", {
             "method": method,
-            "server": self._choose_server(operation.servers or path_item.servers),
+            "server": self._find_address([server for level in levels for server in level.servers]),
             "path": path,
             "description": "\n\n".join(texts)[:_MAX_DESCRIPTION] or signature,
             "arguments": arguments.targets,
             "schema": arguments.make_schema(),
         }
 
-    def _choose_server(self, servers: list[_Server]) -> str:
-        """Return the address of the first server; "" if the document has only a path, and is a file."""
-        listed = servers or _PathItem.model_validate({"servers": self._values.get("servers", [])}).servers
-        server = next(iter(listed), _Server(url="/"))
+    def _find_address(self, servers: list[_Server]) -> str:
+        """Return the first server's address; "" if the document, a file, doesn't have it."""
+        server = next(iter(servers), _Server(url="/"))
         url = server.url
         for name, variable in server.variables.items():
             url = url.replace(f"{{{name}}}", str(variable.get("default")))
         url = urljoin(self._source, url)
-        return url.rstrip("/") if url.startswith(("http://", "https://")) else ""
+        return url if url.startswith(("http://", "https://")) else ""
 
     def _list_parameters(self, path: str, raw_parameters: list[Any]) -> list[_Parameter]:
-        """Return the parameters of an operation, of which the last of a name counts; undeclared ones are text."""
+        """Return an operation's parameters, of which the last of a name counts; undeclared ones are text."""
         parameters: dict[tuple[str, str], _Parameter] = {}
+        for name in re.findall(r"{([^{}]+)}", path):
+            text = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            parameters["path", name] = _Parameter.model_validate(text)
         for raw_parameter in raw_parameters:
             parameter = _Parameter.model_validate(self.follow(raw_parameter))
             if parameter.place != "header" or parameter.name.lower() not in _IGNORED_HEADERS:
                 parameters[parameter.place, parameter.name] = parameter
-        for name in re.findall(r"{([^{}]+)}", path):
-            text = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            parameters.setdefault(("path", name), _Parameter.model_validate(text))
         return list(parameters.values())
 
 
 class _Arguments:
     """The arguments of an operation's tool; `targets` says where the request has each of them."""
 
-    def __init__(self, document: _OpenApiDocument) -> None:
-        self._document = document
+    def __init__(self, reader: _Reader) -> None:
+        self._reader = reader
         self._definition_names: dict[str, str] = {}  # by reference
         self._schema: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
         self.targets: dict[str, dict[str, Any]] = {}
@@ -217,17 +212,19 @@ class _Arguments:
         schemas = [media.json_schema for kind, media in body.content.items() if re.search(r"json\b", kind)]
         if not schemas:
             raise ValueError(f"its body isn't JSON but {', '.join(body.content)}")
-        schema = self._document.follow(schemas[0])
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        if not isinstance(properties, dict) or not schema.keys().isdisjoint(("allOf", "anyOf", "oneOf")):
+        schema = self._reader.follow(schemas[0])
+        fields = _ObjectSchema()
+        if isinstance(schema, dict) and schema.keys().isdisjoint(("allOf", "anyOf", "oneOf")):
+            fields = _ObjectSchema.model_validate(schema)
+        if not fields.properties:
             self._add("body", schemas[0], {"in": "body"}, body.required)
             return
-        for name, part in properties.items():
+        for name, part in fields.properties.items():
             if not (isinstance(part, dict) and part.get("readOnly") is True):
-                is_required = body.required and name in schema.get("required", ())
+                is_required = body.required and name in fields.required
                 self._add(name, part, {"in": "body", "name": name}, is_required)
 
-    def _add(self, name: str, schema: _Schema, target: dict[str, Any], is_required: bool) -> None:
+    def _add(self, name: str, schema: Any, target: dict[str, Any], is_required: bool) -> None:
         argument = make_name(name, [*_OVERWRITTEN, *self.targets])
         self.targets[argument] = target
         self._schema["properties"][argument] = self._copy(schema)
@@ -239,7 +236,7 @@ class _Arguments:
         definitions: dict[str, Any] = {}
         while len(definitions) < len(self._definition_names):
             for reference, name in list(self._definition_names.items())[len(definitions) :]:
-                definitions[name] = self._copy(self._document.follow({"$ref": reference}))
+                definitions[name] = self._copy(self._reader.follow({"$ref": reference}))
         return self._schema | {"$defs": definitions}
 
     def _copy(self, value: Any) -> Any:
@@ -256,7 +253,7 @@ class _Arguments:
         if value.get("nullable") is True and isinstance(value.get("type"), str):
             copied["type"] = [value["type"], "null"]
             if isinstance(value.get("enum"), list):
-                copied["enum"] = [*value["enum"], None]
+                copied["enum"].append(None)
         return copied
 
 

@@ -48,14 +48,11 @@ def _check_success(arm: str, records: Sequence[ConversationRecord], least: float
 
 
 def _check_broken(arm: str, records: Sequence[ConversationRecord], name: str, limit: int) -> Iterator[str]:
-    count = 0
+    count = sum(len(record.forbidden) for record in records) if name == "forbidden" else 0
     checked = {"forbidden"}
     for record in records:
-        if name == "forbidden":
-            count += len(record.forbidden)
         for use in record.guidelines:
-            if use.guideline == name:
-                count += use.broken
+            count += use.broken if use.guideline == name else 0
             if use.checked:
                 checked.add(use.guideline)
     if name not in checked:

@@ -40,7 +40,7 @@ def test_the_model_is_the_one_that_was_asked_for(cli, folder):
     project = folder / "desk"
     assert "ARQ_GRAPH_MODEL=anthropic:claude-x\nANTHROPIC_API_KEY=" in (project / ".env.example").read_text()
     assert '"anthropic:claude-x"' in (project / "graph.py").read_text()
-    assert "arq_graph[cli,providers]" in (project / "pyproject.toml").read_text()
+    assert "arq_graph[cli,play,providers]" in (project / "pyproject.toml").read_text()
     workflow = yaml.safe_load((project / ".github" / "workflows" / "agent.yml").read_text())
     assert workflow["jobs"]["agent"]["env"]["ANTHROPIC_API_KEY"] == "${{ secrets.ANTHROPIC_API_KEY }}"
 

@@ -193,6 +193,41 @@ def test_a_document_that_cannot_be_used_is_refused_and_nothing_is_written(cli, f
     assert [path.name for path in folder.iterdir()] == ["api.json"]
 
 
+JUNK = [
+    None,
+    True,
+    7,
+    "",
+    "x",
+    [1],
+    {},
+    {"$ref": "#/paths"},
+    {"$ref": 7},
+    {"enum": 7, "type": "x", "required": 7},
+]
+
+
+def list_places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    places = [place]
+    items = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    for key, item in items:
+        places += list_places(item, (*place, key))
+    return places
+
+
+def test_a_document_with_nonsense_anywhere_is_used_or_refused_in_words(cli, folder):
+    for number, (*parents, key) in enumerate(list_places(SHOP)[1::9]):
+        document = json.loads(json.dumps(SHOP))
+        target = document
+        for parent in parents:
+            target = target[parent]
+        target[key] = JUNK[number % len(JUNK)]
+        (folder / "api.json").write_text(json.dumps(document))
+        result = cli("init", f"shop-{number}", "--from", "api.json")
+        assert result.code in (0, 1)
+        assert "should not happen" not in result.words
+
+
 @pytest.mark.slow
 def test_three_hundred_operations_make_three_hundred_tools(make_agent):
     paths = {f"/things{number}/{{id}}": {"put": {"requestBody": make_body(ORDER)}} for number in range(300)}

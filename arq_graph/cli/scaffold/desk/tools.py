@@ -15,9 +15,7 @@ class Shop:
         Args:
             order_id: The number of the order, like ORD-1001.
         """
-        if order_id not in self.orders:
-            raise LookupError(f"there is no order {order_id}")
-        return {"order_id": order_id, "status": self.orders[order_id]}
+        return {"order_id": order_id, "status": self.orders.get(order_id, "unknown")}
 
     def cancel_order(self, order_id: str) -> str:
         """Cancel an order.
@@ -25,7 +23,8 @@ class Shop:
         Args:
             order_id: The number of the order, like ORD-1001.
         """
-        self.get_order(order_id)
+        if order_id not in self.orders:
+            raise LookupError(f"the order {order_id} is unknown")
         self.orders[order_id] = "cancelled"
         return f"The order {order_id} is cancelled."
 
