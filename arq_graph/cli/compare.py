@@ -47,19 +47,13 @@ def compare(
         _show_comparison(comparison, a, b)
     if not comparison.overall.pairs:
         raise Exit(WRONG_INPUT)
-    if fail_if_worse:
-        _require_not_worse(comparison)
-
-
-def _require_not_worse(comparison: Comparison) -> None:
-    is_worse = False
+    worse: list[str] = []
     for title, figure in _FIGURES.items():
         difference = getattr(comparison.overall, figure)
         if difference and difference.verdict == "a better":
-            is_worse = True
-            format_figure = format_number if figure == "progress_rate" else format_percent
-            warn(f"B is worse: {title} {format_figure(difference.b)}, A {format_figure(difference.a)}")
-    if is_worse:
+            worse.append(title)
+    if fail_if_worse and worse:
+        warn(f"B is worse: {', '.join(worse)}")
         raise Exit(THRESHOLD_MISSED)
 
 

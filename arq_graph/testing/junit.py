@@ -22,7 +22,6 @@ def write_junit(path: Path, report: Report, name: str) -> None:
     Raises:
         InputError: It cannot be written there.
     """
-    counts = {"tests": 0, "failure": 0, "error": 0, "skipped": 0}
     suite = ElementTree.Element("testsuite", name=_clean(name))
     records: list[ReportedConversation] = list(report.conversations)
     records.extend(report.failed)
@@ -31,12 +30,11 @@ def write_junit(path: Path, report: Report, name: str) -> None:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_clean(record.arm or name), name=_clean(title)
         )
-        counts["tests"] += 1
         for outcome, message in _find_outcome(record).items():
             ElementTree.SubElement(case, outcome, message=_clean(message))
-            counts[outcome] += 1
-    for attribute, count in zip(("tests", "failures", "errors", "skipped"), counts.values(), strict=True):
-        suite.set(attribute, str(count))
+    suite.set("tests", str(len(records)))
+    for outcome, attribute in {"failure": "failures", "error": "errors", "skipped": "skipped"}.items():
+        suite.set(attribute, str(len(suite.findall(f"*/{outcome}"))))
     content = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     write_atomically(path, content.decode() + "\n")
 
