@@ -113,6 +113,12 @@ def test_the_picture_of_a_page_shows_its_graph(folder: Path, name: str) -> None:
     assert picture.read_text(encoding="utf-8") == graph._repr_html_() + "\n"
 
 
+def test_a_report_reads_as_its_page_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "reading-a-report.md"
+    run_page(page, {"__name__": page.stem})
+    assert [capsys.readouterr().out] == find_blocks(page, "text")
+
+
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_every_named_file_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
