@@ -137,6 +137,6 @@ def _forget_namesakes(folder: Path) -> None:
         if name.partition(".")[0] not in names:
             continue
         file = Path(getattr(module, "__file__", None) or "")
-        is_from_elsewhere = any(file.is_relative_to(other) for other in other_folders)
+        is_from_elsewhere = not other_folders.isdisjoint(file.parents)
         if is_from_elsewhere and _find_file(folder, name) not in (None, file):
             sys.modules.pop(name, None)
