@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 
@@ -33,24 +34,23 @@ class Chat:
 
     Attributes:
         app: The app.
-        thread_id: The id of the thread.
+        config: The config that names the thread.
         state: The app's state after the last turn.
     """
 
     def __init__(self, app: Any) -> None:
         self.app = app
-        self.thread_id = str(uuid4())
+        self.config: RunnableConfig = {"configurable": {"thread_id": str(uuid4())}}
         self.state: dict[str, Any] = {"messages": []}
-        self._config = {"configurable": {"thread_id": self.thread_id}}
 
-    def say(self, text: str) -> str:
-        """Send a message of the customer, and return the text of the last message after it."""
-        self.state = self.app.invoke({"messages": [("user", text)]}, self._config)
+    def say(self, text: str, **channels: Any) -> str:
+        """Send a message of the customer, with values of other channels, and return the text of the last message."""
+        self.state = self.app.invoke({"messages": [("user", text)], **channels}, self.config)
         return str(self.messages[-1].text)
 
-    async def asay(self, text: str) -> str:
+    async def asay(self, text: str, **channels: Any) -> str:
         """Do the same without blocking."""
-        self.state = await self.app.ainvoke({"messages": [("user", text)]}, self._config)
+        self.state = await self.app.ainvoke({"messages": [("user", text)], **channels}, self.config)
         return str(self.messages[-1].text)
 
     @property

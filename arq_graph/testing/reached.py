@@ -55,15 +55,18 @@ def assert_reached(
 def _describe_failure(
     graph: MilestoneGraph, transcript: Transcript, result: Score, missed: Sequence[str]
 ) -> Iterator[str]:
+    progress = " to ".join(f"{end:.2f}" for end in sorted(set(result.progress_range or ())))
     problem = f"not reached: {', '.join(missed)}" if missed else "something forbidden happened"
-    ends = sorted(set(result.progress_range or ()))
-    yield f"{problem} (progress {' to '.join(f'{end:.2f}' for end in ends)})"
+    yield f"{problem} (progress {progress})"
     yield "path taken: " + " → ".join(f"{name} ({result.reached[name]})" for name in result.path_taken)
-    before = set(missed).union(*(nx.ancestors(graph, name) for name in missed))
+    before = set(missed)
+    for name in missed:
+        before |= nx.ancestors(graph, name)
     for name in result.frontier:
-        if name in before:
-            note = " (undecided: give judge=, or the milestone a check)" if name in result.undecided else ""
-            yield f"missing there: {name}{note}"
+        if name in result.undecided and name in before:
+            yield f"missing there: {name} (undecided: give judge=, or the milestone a check)"
+        elif name in before:
+            yield f"missing there: {name}"
     for event in result.forbidden:
         yield f"forbidden: event {event.event}, {event.rule}"
     for number in result.wasted_calls:

@@ -88,7 +88,7 @@ class ScriptReader:
 
     def read_call(self, tool: Tool, arguments: Mapping[str, Any]) -> Call:
         """Return a call with the answers to the queries about its arguments."""
-        name = tool if isinstance(tool, str) else str(getattr(tool, "name", getattr(tool, "__name__", tool)))
+        name = str(getattr(tool, "name", getattr(tool, "__name__", tool)))
         if name not in self.tools:
             _refuse(f"agent {self.agent.name!r} has no tool", name, self.tools)
         call = Call(name, description="", key=name, values=dict(arguments))

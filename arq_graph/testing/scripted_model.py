@@ -46,8 +46,13 @@ def scripted_model(agent: Agent, scripts: Sequence[Script]) -> ScriptedChatModel
             number, request = last_turn
             number += not consent_text.endswith(request)
         else:
-            number = sum(line.speaker == "customer" for line in prompt.lines)
+            speakers = [line.speaker for line in prompt.lines]
+            number = speakers.count("customer")
             last_turn = (number, prompt.request)
+            if speakers and prompt.lines[0].id != "M1":
+                raise InputError(
+                    "a prompt no longer shows the whole conversation: set a higher history_tokens"
+                )
         if not 1 <= number <= len(turns):
             raise InputError(
                 f"turn {number} has no script: the agent asks {call.module or call.blueprint!r} about "
@@ -86,9 +91,11 @@ class _Turn:
         if own_answers is not None:
             return dict(own_answers)
         if "agreeing_words" in properties:
-            words = prompt.sections["answer"] if self._script.agrees else None
-            return {"agreeing_words": words, "agrees": self._script.agrees}
-        active = self._active | (self._after_tools if prompt.results else set())
+            agrees = self._script.agrees
+            return {"agreeing_words": prompt.sections["answer"] if agrees else None, "agrees": agrees}
+        active = set(self._active)
+        if prompt.results:
+            active |= self._after_tools
         if "begun_anew" in properties:
             return self._judge_steps(prompt, active)
         if call.module == "matcher":
@@ -105,62 +112,66 @@ class _Turn:
 
     def _judge_steps(self, prompt: Prompt, active: Container[str]) -> dict[str, Any]:
         """Return the answers about journeys; a step that no script names stays open."""
-        judged = prompt.now.get("judge", [])
-        named = [step["id"] for step in judged if step["id"] in active or step["id"] in self._answered]
-        is_branch_chosen = any(step.get("condition") and step["id"] in named for step in judged)
-        steps: list[dict[str, Any]] = []
-        for step in judged:
+        answers: dict[str, list[Any]] = {"steps": [], "changed": [], "given_up": []}
+        named: list[str] = []
+        other_branches = "not_known_yet"
+        for step in prompt.now.get("judge", []):
+            if step["id"] in active or step["id"] in self._answered:
+                named.append(step["id"])
+                if step.get("condition"):
+                    other_branches = "no"
+        for step in prompt.now.get("judge", []):
             id = step["id"]
-            condition_holds = "no" if is_branch_chosen else "not_known_yet"
-            if id in named or not step.get("condition"):
-                condition_holds = "yes"
-            judgement = {
+            judgement: dict[str, Any] = {
                 "action": step["action"],
-                "condition_holds": condition_holds,
+                "condition_holds": "yes" if id in named or not step.get("condition") else other_branches,
                 "asks_for_something": id not in active,
-                "answered_by": prompt.request_id if id in self._answered else None,
                 "done_when_holds": id in named,
             }
-            steps.append({"step": id, "judgement": judgement})
-        changed: list[dict[str, Any]] = []
+            if id in self._answered:
+                judgement["answered_by"] = prompt.request_id
+            answers["steps"].append({"step": id, "judgement": judgement})
         for step in prompt.now.get("done", []):
             if step["id"] in self._changed:
-                changed.append({"step": step["id"], "answered_by": prompt.request_id})
-        given_up = [entry["id"] for entry in prompt.now.get("give_up", []) if entry["id"] in self._given_up]
-        return {"steps": steps, "changed": changed, "given_up": given_up}
+                answers["changed"].append({"step": step["id"], "answered_by": prompt.request_id})
+        for journey in prompt.now.get("give_up", []):
+            if journey["id"] in self._given_up:
+                answers["given_up"].append(journey["id"])
+        return answers
 
     def _act(self, prompt: Prompt, module: str | None) -> dict[str, Any]:
         """Return the calls that can be made now; a planner's and a speaker's answer is the reply if there are none."""
-        keys = {tool["name"]: tool.get("key") or tool["name"] for tool in prompt.get_entries("tools")}
-        candidates = prompt.now.get("candidates", ()) if prompt.now.get("steps_left", 1) else ()
+        keys = {tool["name"]: tool.get("key", tool["name"]) for tool in prompt.get_entries("tools")}
         calls: list[Call] = []
         wanted: list[str] = []
         for call in self._calls:
-            is_open = call.name in candidates and not any(
-                self._is_same(call, line.tool, line.arguments) for line in prompt.results
-            )
-            for pending in prompt.pending_calls:
-                if self._is_same(call, pending["tool"], pending["arguments"]):
-                    wanted.append(pending["id"])
-                    is_open = False
+            pending_ids = [entry["id"] for entry in prompt.pending_calls if self._is_same(call, entry)]
+            wanted += pending_ids
             key = keys.get(call.name, call.name)
-            is_refused = any(f".{key}" in place for place in prompt.complaints)
-            if is_open and not is_refused:
+            is_refused = f".{key}" in " ".join(prompt.complaints)
+            is_made = any(self._is_same(call, vars(line)) for line in prompt.results)
+            if call.name in prompt.now["candidates"] and not (pending_ids or is_refused or is_made):
                 calls.append(replace(call, key=key))
+        if not prompt.now.get("steps_left", 1):
+            calls.clear()
         if module == "tools":
             answers = describe_proposals(calls)
+        elif calls:
+            answers = describe_action(prompt, calls, "")
         else:
-            answers = describe_action(prompt, calls, "" if calls else self._get_reply(prompt))
+            answers = describe_action(prompt, (), self._get_reply(prompt))
         return answers | {"still_wanted": wanted}
 
-    def _is_same(self, call: Call, tool: str, arguments: Mapping[str, Any]) -> bool:
-        return tool == call.name and self._reader.tools[tool].is_repetition(call.values, arguments)
+    def _is_same(self, call: Call, other: Mapping[str, Any]) -> bool:
+        if other["tool"] != call.name:
+            return False
+        return self._reader.tools[call.name].is_repetition(call.values, other["arguments"])
 
     def _get_reply(self, prompt: Prompt) -> str:
         if self._script.reply is not None:
             return self._script.reply
         confirmed_tools = self._reader.agent.get_confirmed_tools("customer")
-        asks = any(call.name in confirmed_tools for call in self._calls)
+        asks = not confirmed_tools.isdisjoint(call.name for call in self._calls)
         if asks or prompt.sections.get("draft"):
             return ""
         raise InputError(f"it has no reply to {prompt.request!r:.100}: add reply=…")

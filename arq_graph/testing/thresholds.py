@@ -48,11 +48,14 @@ def _check_success(arm: str, records: Sequence[ConversationRecord], least: float
 
 
 def _check_broken(arm: str, records: Sequence[ConversationRecord], name: str, limit: int) -> Iterator[str]:
-    count = sum(len(record.forbidden) for record in records) if name == "forbidden" else 0
+    count = 0
     checked = {"forbidden"}
     for record in records:
+        if name == "forbidden":
+            count += len(record.forbidden)
         for use in record.guidelines:
-            count += use.broken if use.guideline == name else 0
+            if use.guideline == name:
+                count += use.broken
             if use.checked:
                 checked.add(use.guideline)
     if name not in checked:

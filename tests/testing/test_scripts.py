@@ -85,6 +85,22 @@ def test_a_journey_is_taken_step_by_step() -> None:
     assert path == ("Start", "order", "reason", "refund", "close", "End")
 
 
+def test_answers_in_a_journey_are_changed_and_the_journey_is_given_up() -> None:
+    scripts = [
+        Script(active=["return"], calls=[("get_order", {"order_id": "A-1"})], reply="What is wrong?"),
+        Script(
+            changed=["order"], calls=[("get_order", {"order_id": "A-2"})], reply="A-2, then. What is wrong?"
+        ),
+        Script(given_up=["return"], reply="As you like."),
+    ]
+    chat = Chat(scripted_app(make_shop(), scripts))
+    chat.say("I want to return A-1.")
+    chat.say("No, A-2.")
+    assert [arguments["order_id"] for _, arguments in chat.calls] == ["A-1", "A-2"]
+    chat.say("I'd rather keep it.")
+    assert chat.state["journeys"][0]["journeys"][0]["state"] == "given_up"
+
+
 def test_prepared_replies_are_chosen_by_id() -> None:
     replies = [
         Reply(id="late", text="Your order is {status}.", fields={"status": {"result": "get_order.status"}}),
@@ -152,3 +168,12 @@ def test_unknown_names_are_refused_before_anything_runs(script: Script, problem:
 def test_what_no_script_says_is_named(scripts: list[Script], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         Chat(scripted_app(DESK, scripts)).say("Hello")
+
+
+def test_a_cut_history_does_not_mix_up_the_turns() -> None:
+    scripts = [Script(reply=f"{word} " * 200) for word in ("One", "Two", "Three")]
+    chat = Chat(scripted_app(DESK, scripts, history_tokens=100))
+    chat.say("Hello")
+    chat.say("Hello again")
+    with pytest.raises(InputError, match="no longer shows the whole conversation: set a higher history_to"):
+        chat.say("Hello once more")
