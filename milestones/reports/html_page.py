@@ -39,7 +39,6 @@ _SCRIPTS = (
     "figures.js",
     "charts.js",
     "guidelines.js",
-    "plot.js",
     "graph.js",
     "list.js",
     "reader.js",

@@ -1,4 +1,4 @@
-// What stands above the charts: the verdict, and what a reader has to be warned of; and the links of the tables.
+// What stands above the charts: the verdict, and what a reader has to be warned of.
 
 function drawVerdict() {
   byId("verdict").append(...data.verdict.map((sentence, at) => el("span", { class: at ? "quiet" : null }, at ? " " : "", sentence)));
@@ -21,30 +21,6 @@ function describeReward(reward) {
   if (!n) return null;
   return `agrees with the recorded reward in ${formatPercent((reward.both + reward.neither) / n)} `
     + `(goal only: ${formatNumber(reward.only_a)}, reward only: ${formatNumber(reward.only_b)})`;
-}
-
-// The decided conversations need not be like the undecided: where there are some, a figure is a range over all.
-function goalFigure(summary) {
-  const [least, most, decided] = [summary.goal_at_least.rate, summary.goal_at_most.rate, summary.goal_completion];
-  return least === most ? { rate: decided.rate, low: decided.low, high: decided.high } : { rate: least, low: least, high: most };
-}
-
-// The figures of an arm, by use case or kind of user, lead to its conversations.
-function linkTables() {
-  const users = new Set(data.conversations.map((row) => row.user));
-  document.querySelectorAll(".tables table").forEach((table) => {
-    const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-    for (const row of table.tBodies[0].rows) {
-      const name = row.cells[0].textContent;
-      const only = name === "all" ? {} : Object.hasOwn(data.summary.use_cases, name) ? { use: name }
-        : users.has(name) ? { user: name } : null;
-      [...row.cells].forEach((cell, at) => {
-        const isOfArm = Object.hasOwn(data.summary.arms, heads[at]);
-        if (only === null || (!isOfArm && heads[at] !== "recorded") || !/\d/.test(cell.textContent)) return;
-        cell.replaceChildren(button({ class: "link", onclick: () => showOnly(isOfArm ? { arm: heads[at], ...only } : only) }, cell.textContent));
-      });
-    }
-  });
 }
 
 function drawNotices() {

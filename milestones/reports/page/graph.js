@@ -23,7 +23,8 @@ function mergeGraphs() {
     return {
       ...graphs[0], name: graphs.length > 1 ? graphs[0].name.split(": ")[0] : graphs[0].name,
       conversations: sum((graph) => graph.conversations), completed: sum((graph) => graph.completed),
-      edges: common.map((key) => ({ ...graphs[0].edges[keys[0].indexOf(key)], count: sum((graph) => graph.edges[keys[graphs.indexOf(graph)].indexOf(key)].count) })),
+      edges: common.map((key) => ({ ...graphs[0].edges[keys[0].indexOf(key)],
+        count: sum((graph) => graph.edges[keys[graphs.indexOf(graph)].indexOf(key)].count) })),
       milestones: graphs[0].milestones.map((milestone, at) => ({ ...milestone,
         ...Object.fromEntries(["reached", "possibly", "stopped"].map((name) => [name, sum((graph) => graph.milestones[at][name])])) })),
     };
@@ -62,20 +63,22 @@ function reachedText(milestone, total) {
 function describeKind(milestone) {
   if (milestone.state) return "end state";
   if (milestone.by === "user") return "user's call";
-  return { join: "join", end: milestone.name === "Start" ? "start of the graph" : "end of the graph", call: "tool call", state: "state" }[getShape(milestone)];
+  return { join: "join", end: `${milestone.name.toLowerCase()} of the graph`, call: "tool call", state: "state" }[getShape(milestone)];
 }
 
 // What a milestone is besides a call or a state.
 function special(milestone) {
-  return [milestone.optional ? "optional" : null, milestone.state || milestone.by === "user" ? describeKind(milestone) : null].filter(Boolean).join(", ");
+  const isSpecial = milestone.state || milestone.by === "user";
+  return [milestone.optional && "optional", isSpecial && describeKind(milestone)].filter(Boolean).join(", ");
 }
 
 function describeNode(milestone, total) {
-  const kind = [getShape(milestone) === "end" ? null : describeKind(milestone), milestone.optional ? "optional" : null].filter(Boolean).join(", ");
+  const kind = [getShape(milestone) !== "end" && describeKind(milestone), milestone.optional && "optional"].filter(Boolean).join(", ");
   const possibly = milestone.possibly ? `, possibly by ${formatNumber(milestone.possibly)} more` : "";
   const stops = milestone.name === "End" ? "of them without success" : "stopped here";
   const stopped = milestone.stopped ? `, ${formatNumber(milestone.stopped)} ${stops}` : "";
-  return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${formatNumber(milestone.reached)} of ${formatNumber(total)}${possibly}${stopped}`;
+  const reached = `reached by ${formatNumber(milestone.reached)} of ${formatNumber(total)}`;
+  return `${milestone.name}${kind ? `, ${kind}` : ""}: ${reached}${possibly}${stopped}`;
 }
 
 // A browser breaks and cuts words in HTML, not in SVG.
@@ -101,9 +104,11 @@ function nodeParts(graph, index, { x, y }) {
       svg("rect", { class: "share", x: left, y: top, width: share, height }),
       svg("rect", { class: "possible", x: left + share, y: top, width: possible, height })),
     outline({ class: "frame" }),
-    milestone.state ? svg("rect", { class: "frame inner", x: left + 4, y: top + 4, width: width - 8, height: height - 8, rx: height / 2 - 4 }) : null,
-    isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)), caption(x - NODE.width / 2, top + height, NODE.width, 32, "caption small", name)]
-      : caption(left + 8, top, width - 16, height, "caption", name, special(milestone) ? el("span", { class: "special" }, special(milestone)) : null, el("span", {}, reachedText(milestone, graph.conversations))),
+    milestone.state && svg("rect", { class: "frame", x: left + 4, y: top + 4, width: width - 8, height: height - 8, rx: height / 2 - 4 }),
+    isJoin ? [caption(left, top, width, height, "caption", formatNumber(milestone.reached)),
+      caption(x - NODE.width / 2, top + height, NODE.width, 32, "caption small", name)]
+      : caption(left + 8, top, width - 16, height, "caption", name, el("span", { class: "special" }, special(milestone)),
+        el("span", {}, reachedText(milestone, graph.conversations))),
   ];
 }
 
@@ -122,7 +127,8 @@ function drawNode(graph, index, center) {
   const milestone = graph.milestones[index];
   const pick = () => navigate({ n: milestone.name });
   return svg("g", {
-    class: `node ${getShape(milestone)}${milestone.optional ? " optional" : ""}${milestone.by === "user" ? " by-user" : ""}${special(milestone) ? " marked" : ""}`, tabindex: 0, role: "button", "data-milestone": milestone.name,
+    class: ["node", getShape(milestone), milestone.optional && "optional", milestone.by === "user" && "by-user",
+      special(milestone) && "marked"].filter(Boolean).join(" "), tabindex: 0, role: "button", "data-milestone": milestone.name,
     "aria-label": describeNode(milestone, graph.conversations), "aria-pressed": "false", onclick: pick,
     onkeydown: (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -249,8 +255,8 @@ function makeLegend(isTracing) {
   const { milestones } = drawing.graph;
   const has = (test, name, text) => (milestones.some(test) ? mark(name, text) : null);
   return el("span", {}, mark("call", "tool call"), mark("state", "state"), has((one) => getShape(one) === "join", "join", "join: all of them"),
-    has((one) => one.optional, "optional", "may be skipped"), has((one) => one.by === "user", "by-user", "user's call"), has((one) => one.state, "end-state", "end state"),
-    mark("share", "share that reached it"), has((one) => one.possibly, "possible", "possibly"), has((one) => one.stopped, "stop", "stopped here"),
+    mark("share", "share that reached it"), has((one) => one.possibly, "possible", "possibly"),
+    has((one) => one.stopped, "stop", "stopped here"),
     mark("flow", "as many went this way"), isTracing ? mark("on", "the way of the open conversation") : null);
 }
 
@@ -259,5 +265,5 @@ function bringIntoView(index) {
   const canvas = byId("canvas");
   const node = drawing.picture.querySelectorAll(".node")[index].getBoundingClientRect();
   const frame = canvas.getBoundingClientRect();
-  canvas.scrollBy({ left: node.left + node.width / 2 - frame.left - frame.width / 2, top: node.top + node.height / 2 - frame.top - frame.height / 2 });
+  canvas.scrollBy({ left: node.left + (node.width - frame.width) / 2 - frame.left, top: node.top + (node.height - frame.height) / 2 - frame.top });
 }

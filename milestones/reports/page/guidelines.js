@@ -1,6 +1,6 @@
 // The guidelines: how often each was followed and broken, and at a reply, what the agent went by.
 
-const GUIDELINE_COLUMNS = [["guideline", "Guideline"], ["arm", "Arm"], ["turns", "Active"], ["followed", "Followed"], ["broken", "Broken"], ["score", "Score"]];
+const GUIDELINE_COLUMNS = Object.entries({ guideline: "Guideline", arm: "Arm", turns: "Active", followed: "Followed", broken: "Broken", score: "Score" });
 const OUTCOMES = { followed: ["✓", "completed"], broken: ["✕", "missed"] };
 
 // Guidelines with the rows of their arms: by name, the least score first, or the highest count.
@@ -19,11 +19,11 @@ function guidelineLine(one, columns, at, rows) {
     arm: () => el("td", { class: "arm" }, bdi(one.arm)),
     turns: () => el("td", { class: "number" }, formatNumber(one.turns)),
     followed: () => el("td", { class: "number" }, one.checked ? formatNumber(one.followed) : "–"),
-    broken: () => el("td", { class: "number" }, one.broken ? button({ class: "link bad", "aria-label": `${one.guideline}: broken in ${one.broken} turns, show them`,
-      onclick: () => showOnly(only) }, formatNumber(one.broken)) : one.broken === null ? "–" : "0"),
+    broken: () => el("td", { class: "number" }, one.broken ? button({ class: "link", onclick: () => showOnly(only),
+      "aria-label": `${one.guideline}: broken in ${one.broken} turns, show them` }, formatNumber(one.broken)) : one.broken ?? "–"),
     score: () => el("td", { class: "number" }, one.score === null ? "–" : one.score.toFixed(1)),
   };
-  const why = one.reasons.map(({ text, count }) => el("div", { dir: "auto" }, bdi(text), count > 1 ? el("span", { class: "quiet" }, ` ×${count}`) : null));
+  const why = one.reasons.map(({ text, count }) => el("div", { dir: "auto" }, bdi(text), el("span", { class: "quiet" }, count > 1 ? ` ×${count}` : "")));
   return el("tr", {}, columns.map(([name]) => cells[name]()).filter(Boolean), el("td", { class: "why" }, why));
 }
 
@@ -35,11 +35,14 @@ function drawGuidelines(order = "broken") {
   const arms = new Set(all.map(({ arm }) => arm));
   const columns = GUIDELINE_COLUMNS.filter(([name]) => name !== "arm" || arms.size > 1);
   const groups = sortGuidelines(order).map((rows) => el("tbody", {}, rows.map((one, at) => guidelineLine(one, columns, at, rows))));
-  const heads = columns.map(([name, label]) => el("th", { scope: "col", "aria-sort": name === order ? (["guideline", "score"].includes(name) ? "ascending" : "descending") : null, class: name === "arm" ? "arm" : name === "guideline" ? null : "number" },
-    name === "arm" ? label : button({ class: "sorter", onclick: () => drawGuidelines(name) }, label)));
+  const direction = ["guideline", "score"].includes(order) ? "ascending" : "descending";
+  const heads = columns.map(([name, label]) => el("th", {
+    scope: "col", "aria-sort": name === order ? direction : null, class: ["guideline", "arm"].includes(name) ? name : "number",
+  }, name === "arm" ? label : button({ class: "sorter", onclick: () => drawGuidelines(name) }, label)));
   const broken = new Set(all.filter((one) => one.broken).map((one) => one.guideline));
-  const facts = ["Turns in which each was active, followed and broken.", broken.size ? `${formatCount(broken.size, "guideline was", "guidelines were")} broken.`
-    : all.some(({ checked }) => checked) ? "None was broken." : "No reply was checked against them."].join(" ");
+  const none = all.some(({ checked }) => checked) ? "None was broken." : "No reply was checked against them.";
+  const result = broken.size ? `${formatCount(broken.size, "guideline was", "guidelines were")} broken.` : none;
+  const facts = `Turns in which each was active, followed and broken. ${result}`;
   section.replaceChildren(el("header", { class: "figcaption" }, el("h2", {}, "Guidelines"), el("p", { class: "quiet facts" }, facts)),
     el("div", { class: "wide" }, el("table", { class: "cases" },
       el("thead", {}, el("tr", {}, heads, el("th", { scope: "col", class: "why" }, broken.size ? "Why it was broken" : ""))), groups)),
@@ -47,7 +50,8 @@ function drawGuidelines(order = "broken") {
 }
 
 function codeList(label, names) {
-  return names?.length ? el("p", {}, el("span", { class: "quiet" }, `${label} `), names.map((name, at) => [at ? ", " : "", el("code", {}, bdi(name))])) : null;
+  if (!names?.length) return null;
+  return el("p", {}, el("span", { class: "quiet" }, `${label} `), names.map((name, at) => [at ? ", " : "", el("code", {}, bdi(name))]));
 }
 
 function activeGuideline({ id, score, rationale, origin, outcome, reason }) {
@@ -55,15 +59,17 @@ function activeGuideline({ id, score, rationale, origin, outcome, reason }) {
   const by = { code: "decided by code", relation: "follows from another" }[origin];
   return el("li", { class: state },
     el("span", { class: "mark", role: "img", "aria-label": outcome || "not checked" }, mark),
-    el("div", {}, bdi(id, { class: "id" }), el("span", { class: "quiet" }, [outcome, score === undefined ? null : `score ${score}`, by].filter(Boolean).map((text) => ` · ${text}`)),
+    el("div", {}, bdi(id, { class: "id" }),
+      el("span", { class: "quiet" }, [outcome, score !== undefined && `score ${score}`, by].filter(Boolean).map((text) => ` · ${text}`)),
       reason ? el("div", { class: outcome === "broken" ? "bad" : null, dir: "auto" }, bdi(reason)) : null,
       rationale ? el("div", { class: "quiet", dir: "auto" }, bdi(rationale)) : null));
 }
 
-const VERDICTS = { run: "ran", missing: "refused, an argument is missing", invalid: "refused, invalid", confirm: "waits for a confirmation", declined: "declined" };
+const REFUSED = { missing: "refused, an argument is missing", invalid: "refused, invalid", declined: "declined" };
+const VERDICTS = { ...REFUSED, run: "ran", confirm: "waits for a confirmation" };
 
 function verdictLine({ tool, kind, argument, problem, rationale }) {
-  return el("p", {}, el("code", {}, bdi(tool)), " ", el("b", { class: ["missing", "invalid", "declined"].includes(kind) ? "bad" : null }, VERDICTS[kind] || kind),
+  return el("p", {}, el("code", {}, bdi(tool)), " ", el("b", { class: REFUSED[kind] && "bad" }, VERDICTS[kind] || kind),
     argument ? [" · ", el("code", {}, bdi(argument))] : null, problem ? [": ", bdi(problem)] : null,
     rationale ? el("span", { class: "quiet" }, " · ", bdi(rationale)) : null);
 }
@@ -73,7 +79,7 @@ function turnNote(note, count) {
   const guidelines = note.guidelines || [];
   const broken = guidelines.filter(({ outcome }) => outcome === "broken");
   const verdicts = note.verdicts || [];
-  const refused = verdicts.filter(({ kind }) => ["missing", "invalid", "declined"].includes(kind));
+  const refused = verdicts.filter(({ kind }) => REFUSED[kind]);
   const active = guidelines.length;
   const parts = [
     count > 1 ? note.agent : null, `${active} of ${active + (note.inactive || 0)} guidelines active`,
@@ -83,7 +89,8 @@ function turnNote(note, count) {
     note.revisions > 1 ? `${note.revisions} drafts` : null,
   ].filter(Boolean).join(" · ");
   return el("details", { class: "turn" },
-    el("summary", {}, bdi(parts), broken.length ? el("span", { class: "tag bad" }, "broken: ", bdi(broken.map(({ id }) => id).join(", "))) : null),
+    el("summary", {}, bdi(parts), " ",
+      broken.length ? el("span", { class: "tag bad" }, "broken: ", bdi(broken.map(({ id }) => id).join(", "))) : null),
     guidelines.length ? el("ul", {}, guidelines.map(activeGuideline)) : null,
     codeList("Unlocked", note.unlocked), verdicts.map(verdictLine), codeList("The customer agreed to", note.confirmed),
     (note.violations || []).map((text) => el("p", { class: "bad", dir: "auto" }, bdi(text))));
@@ -93,6 +100,6 @@ function judgeNote(name, row) {
   const agreement = row.agreement?.[name];
   const reason = row.reasons?.[name];
   if (agreement === undefined && reason === undefined) return null;
-  return el("p", { class: "judged", dir: "auto" }, el("span", { class: "quiet" }, "The judge on ", bdi(name), agreement === undefined || agreement === 1 ? "" : ` (${formatPercent(agreement)} of the votes agree)`, ": "),
-    bdi(reason ?? "no words"));
+  const votes = (agreement ?? 1) < 1 ? ` (${formatPercent(agreement)} of the votes agree)` : "";
+  return el("p", { class: "judged", dir: "auto" }, el("span", { class: "quiet" }, "The judge on ", bdi(name), `${votes}: `), bdi(reason ?? "no words"));
 }

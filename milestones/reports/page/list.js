@@ -1,4 +1,4 @@
-// The list of conversations: what is shown of them, in which order, and a page of it at a time.
+// The list of conversations: what is shown of them, in which order, and a part of it at a time.
 
 const PAGE_LENGTH = 100;
 const STATES = [
@@ -27,7 +27,8 @@ function getLeadingState(row) {
 function describeEnd(row) {
   if (row.goal === undefined) return null;
   if (row.status === "completed") return row.goal_reached === false ? "End by another road" : "End reached";
-  if (row.status === "missed") return row.stopped_at !== "End" ? "End not reached" : row.forbidden ? "something forbidden on the way to End" : "End without success";
+  if (row.status === "missed" && row.stopped_at !== "End") return "End not reached";
+  if (row.status === "missed") return row.forbidden ? "something forbidden on the way to End" : "End without success";
   return row.status === "undecided" ? "End undecided" : null;
 }
 
@@ -64,10 +65,6 @@ function isAt(row, at) {
   if (what === "broken") return (row.guidelines || []).some((one) => one.guideline === name && one.broken);
   if (what === "possibly") return (row.possibly_reached || []).includes(name);
   return what === "stopped" ? row.stopped_at === name : row.reached.some((one) => one.name === name);
-}
-
-function findConversationsAt(graph, at) {
-  return data.conversations.flatMap((row, index) => (row.graph === graph && isAt(row, at) ? [index] : []));
 }
 
 // A conversation that is at End without having completed the goal was stopped by a rule alone.
@@ -192,7 +189,8 @@ function drawChoices() {
   const arms = Object.keys(data.summary.arms);
   byId("differ-choice").hidden = !data.conversations.some((row) => row.sameCase.length > 1);
   const users = [...new Set(data.conversations.flatMap(({ user }) => user ?? []))].sort();
-  for (const [id, all, names] of [["arm", "all arms", arms], ["use", "all use cases", Object.keys(data.summary.use_cases)], ["user", "all users", users]]) {
+  const uses = Object.keys(data.summary.use_cases);
+  for (const [id, all, names] of [["arm", "all arms", arms], ["use", "all use cases", uses], ["user", "all users", users]]) {
     byId(id).hidden = names.length < 2;
     byId(id).replaceChildren(el("option", { value: "" }, all), ...names.map((name) => el("option", { value: name }, name)));
   }
@@ -202,7 +200,8 @@ function drawChoices() {
 }
 
 function drawChips() {
-  const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) }, text, name ? bdi(name) : "", " ✕");
+  const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) },
+    text, bdi(name), " ✕");
   const chips = [];
   if (filter.scenario) chips.push(chip("", filter.scenario, { scenario: "" }));
   if (filter.at) {
@@ -214,25 +213,10 @@ function drawChips() {
   byId("chips").replaceChildren(...chips);
 }
 
-function drawPages(count) {
-  const last = Math.max(0, Math.ceil(count / PAGE_LENGTH) - 1);
-  const turn = (page) => () => {
-    filter.page = page;
-    drawList();
-    byId("rows").scrollTop = 0;
-  };
-  const from = filter.page * PAGE_LENGTH;
-  byId("pages").replaceChildren(...(last === 0 ? [] : [
-    button({ class: "plain", disabled: filter.page === 0, onclick: turn(filter.page - 1) }, "Previous"),
-    el("span", { class: "quiet" }, `${formatNumber(from + 1)}–${formatNumber(Math.min(count, from + PAGE_LENGTH))} of ${formatNumber(count)}`),
-    button({ class: "plain", disabled: filter.page === last, onclick: turn(filter.page + 1) }, "Next"),
-  ]));
-}
-
 function drawList() {
   const all = findFittingCases();
-  const from = filter.page * PAGE_LENGTH;
-  const shown = all.slice(from, from + PAGE_LENGTH);
+  const shown = all.slice(0, PAGE_LENGTH * (filter.page + 1));
+  const rest = all.length - shown.length;
   const total = new Set(data.conversations.map((row) => row.sameCase)).size;
   byId("found").textContent = `${all.length === total ? "" : `${formatNumber(all.length)} of `}${formatNumber(total)}`;
   byId("list-name").textContent = total === data.conversations.length ? "Conversations"
@@ -243,7 +227,10 @@ function drawList() {
   byId("differ").checked = Boolean(filter.differ);
   drawStates();
   drawChips();
-  drawPages(all.length);
+  byId("pages").replaceChildren(...(rest ? [button({ class: "plain", onclick: () => {
+    filter.page += 1;
+    drawList();
+  } }, `Show ${formatNumber(Math.min(rest, PAGE_LENGTH))} more of ${formatNumber(rest)}`)] : []));
 }
 
 function markOpenRow() {

@@ -64,8 +64,10 @@ function showGraph() {
   const graph = data.graphs[graphNumber];
   if (!graph || !byId("bench").open) return;
   byId("graph-select").value = String(graphNumber);
-  byId("graph-facts").replaceChildren(`${formatNumber(graph.completed)} of ${formatCount(graph.conversations, "conversation", "conversations")} completed the goal`,
-    ...(graph.file ? [" · ", bdi(graph.file)] : []), ...(graph.reviewed === false ? [" · ", el("span", { class: "tag warn" }, "generated, not reviewed")] : []));
+  byId("graph-facts").replaceChildren(
+    `${formatNumber(graph.completed)} of ${formatCount(graph.conversations, "conversation", "conversations")} completed the goal`,
+    ...(graph.file ? [" · ", bdi(graph.file)] : []),
+    ...(graph.reviewed === false ? [" · ", el("span", { class: "tag warn" }, "generated, not reviewed")] : []));
   byId("inspector").hidden = selected === null;
   byId("inspector").replaceChildren(...(selected === null ? [] : describeMilestone(graph)).filter(Boolean));
   if (drawing.graph !== graph) drawGraph(graph);
@@ -73,32 +75,26 @@ function showGraph() {
   if (selected !== null) bringIntoView(selected);
 }
 
-function conversationGroup(label, what, milestone, hint) {
-  const at = `${what}:${milestone}`;
-  const all = findConversationsAt(graphNumber, at);
-  if (!all.length && what !== "reached") return null;
-  const shown = all.slice(0, 12);
-  return el("section", { "data-who": what }, el("h3", {}, label, " ", el("span", { class: "quiet" }, formatNumber(all.length))),
-    hint ? el("p", { class: "quiet" }, hint) : null,
-    el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => navigate({ c: index }) },
-      bdi(data.conversations[index].id || `conversation ${index + 1}`))))),
-    all.length ? button({ class: "plain", onclick: () => showOnly({ at, graph: graphNumber }) }, all.length > shown.length ? `List all ${formatNumber(all.length)}` : "Show in the list") : null);
-}
-
 function describeMilestone(graph) {
   const milestone = graph.milestones[selected];
-  const others = (label, from, to) => nameList(label, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => graph.milestones[edge.ends[to]].name));
-  const isEnd = milestone.name === "End";
+  const isAll = milestone.requires === "all" && milestone.dependencies.length > 1;
+  const others = (label, from, to) => nameList(label,
+    graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => graph.milestones[edge.ends[to]].name));
+  const list = (what, label) => {
+    const at = `${what}:${milestone.name}`;
+    const { length } = data.conversations.filter((row) => row.graph === graphNumber && isAt(row, at));
+    return length ? button({ class: "plain", onclick: () => showOnly({ at, graph: graphNumber }) }, `${formatNumber(length)} ${label}`) : null;
+  };
   return [
     el("div", { class: "bar" }, el("h2", {}, bdi(milestone.name)), button({ class: "plain", onclick: () => navigate({ n: null }) }, "Close")),
-    el("p", { class: "quiet facts" }, [describeKind(milestone), milestone.optional ? "optional" : null, milestone.weight === 1 ? null : `weight ${milestone.weight}`].filter(Boolean).join(" · ")),
+    el("p", { class: "quiet facts" }, [describeKind(milestone), milestone.optional ? "optional" : null,
+      milestone.weight === 1 ? null : `weight ${milestone.weight}`].filter(Boolean).join(" · ")),
     milestone.description ? prose(milestone.description, "said") : null,
-    el("p", {}, el("b", {}, `${formatPercent(graph.conversations ? milestone.reached / graph.conversations : null)}`), ` reached it: ${reachedText(milestone, graph.conversations)}`),
-    meter(graph.conversations ? milestone.reached / graph.conversations : null),
-    others(milestone.requires === "all" && milestone.dependencies.length > 1 ? "After all of" : "After", 1, 0), others("Before", 0, 1),
-    conversationGroup(isEnd ? "Reached the end without success" : "Stopped here", "stopped", milestone.name,
-      isEnd ? "The goal does not count as completed if something forbidden happened, or if the world says that it was no success." : null),
-    conversationGroup("Possibly reached it", "possibly", milestone.name), conversationGroup("Reached it", "reached", milestone.name),
+    others(isAll ? "After all of" : "After", 1, 0), others("Before", 0, 1),
+    el("p", { class: "states" }, list("reached", "reached it"), list("possibly", "possibly reached it"),
+      list("stopped", milestone.name === "End" ? "reached it without success" : "stopped here")),
+    milestone.name === "End" && milestone.stopped ? el("p", { class: "quiet facts" },
+      "The goal does not count as completed if something forbidden happened, or if the world says that it was no success.") : null,
   ];
 }
 
@@ -126,13 +122,11 @@ function start() {
   arrangeCharts();
   drawGuidelines();
   drawGraphChoice();
-  linkTables();
   drawChoices();
   drawList();
   drawReader(null);
   byId("bench").hidden = !data.graphs.length;
   byId("bench").addEventListener("toggle", showGraph);
-  byId("figures").addEventListener("toggle", drawPlot);
   byId("fit").addEventListener("click", () => zoomTo(null));
   byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
   byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
@@ -141,7 +135,9 @@ function start() {
   });
   window.addEventListener("hashchange", followAddress);
   new ResizeObserver(refit).observe(byId("canvas"));
-  const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => { target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1; }));
+  const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+    target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+  }));
   document.querySelectorAll(".wide").forEach((region) => wide.observe(region));
   followAddress();
 }

@@ -13,7 +13,7 @@ function collectMarks(row) {
   }
   const tooEarly = row.too_early || {};
   for (const [step, names] of Object.entries(tooEarly)) {
-    add(Number(step), el("span", { class: "tag warn" }, "too early: ", bdi(names.join(", ")), names.length > 1 ? " were not reached" : " was not reached"));
+    add(Number(step), el("span", { class: "tag warn" }, "too early: ", bdi(names.join(", ")), ` ${names.length > 1 ? "were" : "was"} not reached`));
   }
   for (const step of row.wasted_calls || []) {
     if (!tooEarly[step]) add(step, el("span", { class: "tag warn" }, "served no milestone"));
@@ -83,7 +83,8 @@ function eventItem(event, row, step, marks, isBefore) {
   const isForbidden = (row.forbidden || []).some((one) => one.step === step);
   const notes = event.turn || [];
   const judged = row.reached.filter((one) => one.step === step).map(({ name }) => judgeNote(name, row));
-  return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}${isBefore ? " before" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
+  const classes = `event ${kind}${isForbidden ? " forbidden" : ""}${isBefore ? " before" : ""}`;
+  return el("li", { class: classes, id: `event-${step}`, "data-step": step, tabindex: -1 },
     el("span", { class: "step", "aria-hidden": "true" }, step),
     el("div", { class: "body" }, el("div", { class: "speaker" }, head), body,
       marks ? el("div", { class: "marks" }, marks) : null, judged, notes.map((note) => turnNote(note, notes.length))));
@@ -113,7 +114,8 @@ function milestoneSection(row) {
     el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(({ name, step }) => button({
       class: "badge", onclick: () => goToEvent(Math.min(step, row.events)), title: step > row.events ? "After the conversation" : `Go to event ${step}`,
     }, el("b", {}, step > row.events ? "end" : step), " ", bdi(name))) : "nothing but the start"),
-    stop === "End" ? el("p", { class: "bad" }, `It reached the end, but ${row.forbidden ? "something forbidden happened" : "the world says that it was no success"}.`)
+    stop === "End" ? el("p", { class: "bad" },
+      `It reached the end, but ${row.forbidden ? "something forbidden happened" : "the world says that it was no success"}.`)
       : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(stop, "stopping")),
     row.status === "missed" ? nameList("Could have come next", row.frontier) : null,
     isRange(row) ? nameList("Nothing decides", row.undecided) : null);
@@ -149,7 +151,10 @@ function collectChecks(index) {
     if (!active.length) add("active", "none", row.status);
     activeIds.filter((id) => !active.includes(id)).forEach((id) => add("active, not expected", id, "missed"));
   }
-  calls.forEach((call, at) => addMilestone("calls", callText(call.tool, Object.entries(call.arguments || {}).map(([name, rule]) => [name, JSON.stringify(rule)])), findMilestone(`Call ${at + 1}: `), "missed"));
+  calls.forEach((call, at) => {
+    const given = Object.entries(call.arguments || {}).map(([name, rule]) => [name, JSON.stringify(rule)]);
+    addMilestone("calls", callText(call.tool, given), findMilestone(`Call ${at + 1}: `), "missed");
+  });
   says.forEach((one, at) => addMilestone("says", one.criterion ?? `/${one.pattern}/`, findMilestone(`Says ${at + 1}: `), "missed"));
   for (const pattern of never) {
     const at = rules.findIndex(({ rule }) => rule.endsWith(` says /${pattern}/`));
@@ -173,12 +178,14 @@ function comparisonTable(row, index) {
   const arms = row.sameCase.map(collectChecks);
   const cell = ([state, step] = [], isOpen) => el("td", { class: state },
     isOpen && step ? button({ class: "link", onclick: () => goToEvent(step) }, `${STATE_NAMES[state][0]} event ${step}`) : state ? STATE_NAMES[state][0] : "");
-  const line = (kind, text, cells) => el("tr", {}, text ? [kind ? el("th", { scope: "row" }, kind) : null, el("td", { dir: "auto", colspan: kind ? null : 2 }, bdi(text))]
-    : el("th", { scope: "row", colspan: 2 }, kind), cells);
+  const line = (kind, text, cells) => el("tr", {}, text
+    ? [kind && el("th", { scope: "row" }, kind), el("td", { dir: "auto", colspan: kind ? null : 2 }, bdi(text))] : el("th", { scope: "row", colspan: 2 }, kind), cells);
   const keys = [...new Set(arms.flatMap((arm) => [...arm.checks].flatMap(([key, [state]]) => (state === "nothing" ? [] : [key]))))];
   const allowed = row.expected?.may_call || [];
   const isOpen = byId("reader").querySelector(".comparison")?.open ?? row.expected !== undefined;
-  return el("details", { class: "judge comparison", open: isOpen }, el("summary", {}, row.expected ? "Expected and done" : `Milestones in ${row.sameCase.length} arms`), el("div", { class: "wide" }, el("table", { class: "arguments compared" },
+  const title = row.expected ? "Expected and done" : `Milestones in ${row.sameCase.length} arms`;
+  return el("details", { class: "judge comparison", open: isOpen }, el("summary", {}, title),
+    el("div", { class: "wide" }, el("table", { class: "arguments compared" },
     el("thead", {}, el("tr", {}, el("td", { colspan: 2 }),
       row.sameCase.length > 1 ? armButtons(row).map((one) => el("th", { scope: "col" }, one)) : el("th", { scope: "col" }, "Done"))),
     el("tbody", {},
@@ -249,7 +256,8 @@ function readerHeader(index, row) {
         button({ class: "plain", id: "close", onclick: () => navigate({ c: null }) }, "Close"))),
     el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, bdi(`${mark} ${spoken}`)),
       end === null ? null : [" ", el("span", { class: `pill ${end === "End by another road" ? "undecided" : row.status}` }, end)],
-      row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ", el("b", {}, formatRange(row.progress_range))] : null),
+      row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ",
+        el("b", {}, formatRange(row.progress_range))] : null),
     row.probes === undefined ? null : el("p", { dir: "auto" }, bdi(row.probes)),
     el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", bdi(fact)]).flat()));
 }
@@ -267,6 +275,8 @@ function drawReader(index) {
       answerSection(transcript, row)].filter(Boolean),
     ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
     transcript
-      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventItem(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
-      : el("p", { class: "notice" }, "The words of this conversation are not in this page", data.elsewhere.length ? [", but in ", bdi(data.elsewhere.join(", "))] : null, "."));
+      ? el("ol", { class: "events" }, transcript.events.map((event, at) =>
+        eventItem(event, row, at + 1, marks.get(at + 1), at < (transcript.history || 0))))
+      : el("p", { class: "notice" }, "The words of this conversation are not in this page",
+        data.elsewhere.length ? [", but in ", bdi(data.elsewhere.join(", "))] : null, "."));
 }
