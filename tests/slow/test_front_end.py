@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from tests.brain import Brain
-from tests.slow.test_html_in_browser import DESK, PHONE, WIDTHS, list_violations
+from tests.slow.report_pages import DESK, PHONE, WIDTHS, list_violations
 from tests.test_examples import load
 
 pytestmark = pytest.mark.slow

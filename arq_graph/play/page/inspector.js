@@ -98,7 +98,7 @@ function graphs(agent, turn) {
     const progress = turn?.progress.get(graph.journey);
     const name = graph.journey ? `Journey ${graph.journey}` : "Milestones";
     const range = progress?.progress_range ? formatRange(progress.progress_range) : null;
-    const far = [journey?.state.replace("_", " "), range].filter(Boolean).join(" · ") || "not begun";
+    const far = joinFacts(journey?.state.replace("_", " "), range) || "not begun";
     const drawing = drawGraph(graph, progress, journey?.steps || [], name);
     if (journey || progress || !turn) return section(name, far, drawing);
     return el("section", { class: "part" }, fold(`graph-${graph.journey}`, `${name} ${far}`, drawing));
@@ -119,13 +119,15 @@ function sources({ passages, reply, number }) {
 }
 
 function lines(name, rows) {
-  return rows.length ? section(name, "", list(rows.map(([label, words]) =>
-    item("", el("b", {}, `${label} `), el("span", { dir: "auto" }, words))))) : null;
+  const items = rows.map(([label, words]) => item("", el("b", {}, `${label} `), el("span", { dir: "auto" }, words)));
+  return items.length ? section(name, "", list(items)) : null;
 }
 
-function formatTokens(call, ...words) {
-  return call.input_tokens === undefined ? "" : `${formatNumber(call.input_tokens)}${words[0]}${formatNumber(call.output_tokens)}${words[1]}`;
+function formatTokens({ input_tokens: read, output_tokens: written }) {
+  return written === undefined ? null : `${formatNumber(read || 0)} → ${formatNumber(written || 0)} tokens`;
 }
+
+const joinFacts = (...facts) => facts.filter(Boolean).join(" · ");
 
 function steps(turn, showCall) {
   const calls = [...turn.calls.values()].sort((a, b) => a.started - b.started);
@@ -137,18 +139,17 @@ function steps(turn, showCall) {
     bar.style.marginInlineStart = `${100 * Math.max(0, call.started - first) / (last - first)}%`;
     bar.style.width = `${100 * (call.seconds ?? last - call.started) / (last - first)}%`;
     const time = call.error ? "failed" : call.seconds === null ? "…" : seconds(call.seconds);
-    const cost = [time, formatTokens(call, " → ", " tokens")].filter(Boolean).join(" · ");
     return el("li", {}, button({ class: "call", "data-key": `call-${call.id}`, onclick: () => showCall(call) },
       el("span", {}, el("b", {}, call.step), el("span", { class: "quiet" }, ` ${call.about}`)),
-      el("span", { class: "quiet" }, cost), el("span", { class: "clock", "aria-hidden": "true" }, bar)));
+      el("span", { class: "quiet" }, joinFacts(time, formatTokens(call))), el("span", { class: "clock", "aria-hidden": "true" }, bar)));
   })));
 }
 
 export function effort(turn) {
   const calls = [...turn.calls.values()];
   const tokens = calls.reduce((sum, call) => sum + (call.input_tokens || 0) + (call.output_tokens || 0), 0);
-  return [turn.ended ? seconds((turn.ended - turn.started) / 1000) : null, tokens ? `${formatNumber(tokens)} tokens` : null,
-    calls.length ? formatCount(calls.length, "model call", "model calls") : null].filter(Boolean).join(" · ");
+  return joinFacts(turn.ended ? seconds((turn.ended - turn.started) / 1000) : null, tokens ? `${formatNumber(tokens)} tokens` : null,
+    calls.length ? formatCount(calls.length, "model call", "model calls") : null);
 }
 
 function head(name, facts, ...children) {
@@ -178,9 +179,9 @@ export function describeAgent(agent) {
 
 export function describeCall(call, close) {
   const block = (name, words) => (words ? [el("h3", {}, name), output(words, name)] : null);
-  const facts = [call.seconds === null ? null : seconds(call.seconds), formatTokens(call, " tokens read, ", " written")];
+  const time = call.seconds === null ? null : seconds(call.seconds);
   return [
-    head(`${call.step} ${call.about}`, facts.filter(Boolean).join(" · "), button({ class: "plain", onclick: close }, "Close")),
+    head(`${call.step} ${call.about}`, joinFacts(time, formatTokens(call)), button({ class: "plain", onclick: close }, "Close")),
     block("Error", call.error), block("Answer", prettify(call.answer || "")), call.prompt.map(([role, words]) => block(`Prompt: ${role}`, words)),
     call.schema ? el("details", {}, el("summary", {}, "Schema of the answer"), output(call.schema, "Schema")) : null,
   ];

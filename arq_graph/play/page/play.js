@@ -6,6 +6,7 @@ import { begin, conversation, isOpen, lastTurn, readEntries, requestsOf, turnsOf
 const WORK = { matcher: "matching guidelines", tools: "deciding on tools", message: "writing the reply" };
 const items = new Map();  // the list item of each turn and note
 let selected = null;  // a turn that is looked at, in the place of the last one
+let shown;
 
 async function request(path, body) {
   const headers = { "Content-Type": "application/json" };
@@ -41,20 +42,17 @@ function fill(node, children) {
 
 // --- what is sent
 
-function sendTurn(fields) {
-  const empty = { threadId: "", runId: "", state: {}, messages: [], tools: [], context: [], forwardedProps: {} };
-  return act("/turns", { ...empty, ...fields });
-}
+const EMPTY = { threadId: "", runId: "", state: {}, messages: [], tools: [], context: [], forwardedProps: {} };
 
 function say(text, forwardedProps = {}, id = crypto.randomUUID()) {
   selected = null;
-  sendTurn({ messages: [{ id, role: "user", content: text }], forwardedProps });
+  act("/turns", { ...EMPTY, messages: [{ id, role: "user", content: text }], forwardedProps });
 }
 
 function decide(turn, fields) {
   const decisions = requestsOf(turn).map((_, at) => (fields[`choice-${at}`].value === "approve" ? { type: "approve" }
     : { type: "reject", message: fields[`reason-${at}`].value || null }));
-  return sendTurn({ resume: turn.interrupts.map(({ id, metadata }) => ({ interruptId: id, status: "resolved",
+  act("/turns", { ...EMPTY, resume: turn.interrupts.map(({ id, metadata }) => ({ interruptId: id, status: "resolved",
     payload: { decisions: decisions.splice(0, metadata.request.action_requests.length) } })) });
 }
 
@@ -154,6 +152,8 @@ function drawTakeover() {
 
 function drawWhy() {
   const turn = selected || lastTurn();
+  if (turn !== shown) byId("why").scrollTop = 0;
+  shown = turn;
   if (conversation.agent) fill(byId("why"), turn ? describeTurn(turn, showCall) : describeAgent(conversation.agent));
   for (const [item, node] of items) {
     node.classList.toggle("selected", item === turn);
@@ -183,7 +183,6 @@ function select(turn, shows) {
   selected = turn === lastTurn() ? null : turn;
   if (shows) showSide("why");
   drawWhy();
-  byId("why").scrollTop = 0;
 }
 
 // On a narrow screen one side is shown at a time.
