@@ -14,24 +14,18 @@ from arq_graph.milestones.transcripts.formats import read_transcript
 def milestone_evaluator(graph: MilestoneGraph, judge: Judge | None = None) -> Callable[..., Any]:
     """Return an evaluator of conversations for openevals, agentevals and LangSmith's `evaluate`.
 
-    It is called with `outputs`: the whole conversation, the user's messages too, as a list of messages or an object
-    that holds one, in any format that `read_transcript` reads. `inputs` and `reference_outputs` aren't used.
-
-    It returns a list of two dicts with the keys `key`, `score`, `comment` and `metadata`: `goal_completion` (true or
-    false) and `progress_rate` (0 to 1). What is undecided has the score None. The metadata hold the ends of the range
-    (`low` and `high`, 0 to 1) and names: `reached`, `next`, `undecided` and `forbidden`. Calling the evaluator raises
-    what `read_transcript` and `score` raise.
+    Its argument `outputs` is the whole conversation, with the user's messages, as `read_transcript` reads it; others
+    aren't used. It returns a list of two dicts with the keys `key`, `score`, `comment` and `metadata`:
+    `goal_completion` (true or false) and `progress_rate` (0 to 1). What is undecided has the score None. The metadata
+    hold the ends of the range (`low` and `high`, 0 to 1) and names: `reached`, `next`, `undecided` and `forbidden`.
+    Calling it raises what `read_transcript` and `score` raise.
 
     Args:
         graph: The milestones.
         judge: Decides what code cannot, as in `score`.
     """
 
-    def evaluate_milestones(
-        inputs: Any = None,  # noqa: ARG001
-        outputs: Any = None,
-        reference_outputs: Any = None,  # noqa: ARG001
-    ) -> list[dict[str, Any]]:
+    def evaluate_milestones(*, outputs: Any, **_: Any) -> list[dict[str, Any]]:
         return _make_results(score(graph, read_transcript(outputs), judge=judge))
 
     return evaluate_milestones
@@ -40,11 +34,7 @@ def milestone_evaluator(graph: MilestoneGraph, judge: Judge | None = None) -> Ca
 def amilestone_evaluator(graph: MilestoneGraph, judge: Judge | None = None) -> Callable[..., Any]:
     """Return the same evaluator as an async function, for LangSmith's `aevaluate`; the judge may be async, too."""
 
-    async def evaluate_milestones(
-        inputs: Any = None,  # noqa: ARG001
-        outputs: Any = None,
-        reference_outputs: Any = None,  # noqa: ARG001
-    ) -> list[dict[str, Any]]:
+    async def evaluate_milestones(*, outputs: Any, **_: Any) -> list[dict[str, Any]]:
         return _make_results(await ascore(graph, read_transcript(outputs), judge=judge))
 
     return evaluate_milestones
@@ -58,15 +48,13 @@ def _make_results(measured: Score) -> list[dict[str, Any]]:
         "forbidden": [str(event.rule) for event in measured.forbidden],
     }
     comment = "; ".join(f"{label}: {', '.join(values)}" for label, values in names.items() if values)
-    goal = measured.goal_completed
-    goal_range = progress_range = measured.progress_range or (None, None)
+    low, high = measured.progress_range or (None, None)
+    progress = {"low": low, "high": high, **names}
+    goal = progress.copy()
     if measured.progress_range is not None:
-        goal_range = (0.0, 1.0) if goal is None else (float(goal), float(goal))
-    results: list[dict[str, Any]] = []
-    for key, value, (low, high) in (
-        ("goal_completion", goal, goal_range),
-        ("progress_rate", measured.progress_rate, progress_range),
-    ):
-        metadata = {"low": low, "high": high, **names}
-        results.append({"key": key, "score": value, "comment": comment, "metadata": metadata})
-    return results
+        goal["low"] = float(measured.goal_completed is True)
+        goal["high"] = float(measured.goal_completed is not False)
+    return [
+        {"key": "goal_completion", "score": measured.goal_completed, "comment": comment, "metadata": goal},
+        {"key": "progress_rate", "score": measured.progress_rate, "comment": comment, "metadata": progress},
+    ]

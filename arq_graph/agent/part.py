@@ -8,7 +8,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from arq_graph.agent.notebook import ShortRepr
 from arq_graph.agent.spec_errors import make_spec_error
 
 Text = Annotated[str, Field(min_length=1)]
@@ -27,7 +26,7 @@ def _describe_schema(schema: dict[str, Any], model: type[BaseModel]) -> None:
                 properties[name]["description"] = " ".join(description.split())
 
 
-class Part(ShortRepr):
+class Part(BaseModel):
     """An immutable part of a specification, which raises `SpecError` for invalid values."""
 
     model_config = ConfigDict(

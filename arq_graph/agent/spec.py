@@ -31,7 +31,7 @@ from arq_graph.agent.guideline import Guideline, ToolField, assign_ids
 from arq_graph.agent.journey import Journey
 from arq_graph.agent.knowledge import Knowledge, Retriever
 from arq_graph.agent.mcp import McpServer
-from arq_graph.agent.notebook import render_paragraph, render_table
+from arq_graph.agent.notebook import render_table
 from arq_graph.agent.offer import Offer, assign_offer_ids
 from arq_graph.agent.part import Part, Text
 from arq_graph.agent.relations import Relations
@@ -178,7 +178,7 @@ class Agent(Part):
             tools = ", ".join(tool.name for tool in guideline.tools)
             condition = guideline.condition_text or "always"
             rows.append((guideline.id, condition, guideline.action or "", tools))
-        return render_paragraph(repr(self)) + render_table(("id", "when", "do", "tools"), rows)
+        return render_table(("id", "when", "do", "tools"), rows, [repr(self)])
 
     @cached_property
     def toolbox(self) -> Mapping[str, BaseTool]:

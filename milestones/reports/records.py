@@ -8,9 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from arq_graph.agent.notebook import ShortRepr
 from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Call, Message, Transcript
@@ -42,7 +41,7 @@ _FIELDS_OF_SCORE = (
 _FIELDS_OF_EVALUATION = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
 
 
-class Record(ShortRepr):
+class Record(BaseModel):
     """A part of a report."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

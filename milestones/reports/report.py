@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.agent.notebook import render_paragraph, render_table
+from arq_graph.agent.notebook import render_table
 from arq_graph.agent.regular_file import MAX_DATA_BYTES, read_regular_file
 from arq_graph.errors import InputError, describe_first_error
 from arq_graph.milestones.reports.main_table import RECORDED, build_main_table
@@ -109,21 +109,12 @@ class Report(Record):
     def to_rows(self) -> list[Row]:
         """Return one flat dict for each conversation, as in `pandas.DataFrame(report.to_rows())`.
 
-        Those that could not be measured come last. All rows have the same columns; what isn't known is None:
-
-        - `id`, `arm`, `scenario`, `user`, `run`, `use_case`, `task`, `graph`: which conversation it is, as text; `run`
-          is a number from 1.
-        - `is_measured`: False if it could not be measured; `error` says why.
-        - `goal_completed`, `goal_reached`: True or False; None if undecided. `goal` is the milestone of the latter.
-        - `progress_at_least`, `progress_at_most`: the ends of the progress rate, 0 to 1; equal if it is decided.
-        - `stopped_at`: the last milestone on the way of a conversation that missed the goal.
-        - `forbidden`: the number of forbidden events.
-        - `events`, `turns`, `calls`: numbers of events, of the user's messages, and of tool calls; of the calls,
-          `wasted_calls`, `repeated_calls`, `unanswered_calls`, and `invented_arguments`, those with any.
-        - `model_calls`, `input_tokens`, `output_tokens`, `seconds`: what the agent's models were asked, read and
-          wrote, and the time that its turns took together.
-        - `reward`: the outcome that the record states. `trials`: how often the task was tried.
-        - `ended`, `error`: why it ended, and the error if there was one.
+        Those that could not be measured come last, with `is_measured` False. All rows have the same columns, and what
+        isn't known is None. Columns have the names and meanings of the fields of a `ConversationRecord`, with lists as
+        their lengths (`forbidden`, `wasted_calls`). `progress_at_least` and `progress_at_most` are the ends of the
+        progress rate, 0 to 1, which are equal if it is decided; `goal_completed` and `goal_reached` are True, False, or
+        None if undecided; `stopped_at` is the last milestone on the way of a conversation that missed the goal, and
+        `seconds` the time that all turns took.
         """
         return [make_row(record) for record in (*self.conversations, *self.broken)]
 
@@ -135,9 +126,9 @@ class Report(Record):
     def _repr_html_(self) -> str:
         """Return the figures of each arm as a notebook shows them."""
         table = build_main_table(self.main_arms)
-        texts = [*filter(None, [format_stand_in_notice(self.stand_ins)]), *self.verdict, *table.notes]
         rows = [(row.name, *row.cells) for row in table.rows]
-        return render_table(("", *table.columns), rows) + "".join(map(render_paragraph, texts))
+        notice = format_stand_in_notice(self.stand_ins) or ""
+        return render_table(("", *table.columns), rows, (notice, *self.verdict, *table.notes))
 
 
 def format_stand_in_notice(stand_ins: Sequence[str]) -> str | None:
