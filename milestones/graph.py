@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
@@ -183,7 +184,7 @@ class MilestoneGraph(_DiGraph):
         return milestone
 
     def __repr__(self) -> str:
-        return f"MilestoneGraph({str(self.name) or self.file or ''!r}, {len(self)} milestones)"
+        return f"MilestoneGraph({str(self.name) or Path(self.file or '').name!r}, {len(self)} milestones)"
 
     def _repr_html_(self) -> str:
         """Return the graph as a picture, as a notebook shows it."""

@@ -15,7 +15,7 @@ from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.screen import make_printable, note, safe_text, show, warn, warning_text
 from arq_graph.experiments.published import has_published_rows
 from arq_graph.milestones.reports import table_format
-from arq_graph.milestones.reports.html_page import write_html
+from arq_graph.milestones.reports.html_page import shorten_path, write_html
 from arq_graph.milestones.reports.main_table import build_main_table
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice, write_report
@@ -190,7 +190,10 @@ def _show_errors(report: Report) -> None:
 
 
 def _show_unreviewed_graphs(report: Report) -> None:
-    unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
+    unreviewed = []
+    for name, graph in report.graphs.items():
+        if graph.reviewed is False:
+            unreviewed.append(shorten_path(graph.file) if graph.file else name)
     for file in unreviewed[:_MAX_LISTED]:
         message = (
             f"{make_printable(file, _PATH_LIMIT)} was generated, and nobody has reviewed it. What it asks for may not "

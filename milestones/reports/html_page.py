@@ -157,7 +157,7 @@ class _ConversationWords:
             )
         position = positions.pop()
         if transcript.source:
-            self._sources.add(_shorten_path(transcript.source))
+            self._sources.add(shorten_path(transcript.source))
         record = self._records[position]
         priority = bool(record.forbidden), record.goal_completed is False, -position
         if self._highest_omitted is not None and priority < self._highest_omitted:
@@ -219,10 +219,10 @@ def _describe_report(report: Report) -> dict[str, Any]:
 def _describe_broken(record: BrokenConversation) -> str:
     if record.source is None:
         return record.error
-    return record.error.replace(record.source, _shorten_path(record.source))
+    return record.error.replace(record.source, shorten_path(record.source))
 
 
-def _shorten_path(path: str) -> str:
+def shorten_path(path: str) -> str:
     """Return a path as it is given to others: below the current folder, or else the file's name alone."""
     file = Path(path)
     if not file.is_absolute():
@@ -261,7 +261,7 @@ class _DrawnGraph:
         self._travelled.update(edges)
         described = record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True)
         if record.source is not None:
-            described["source"] = _shorten_path(record.source)
+            described["source"] = shorten_path(record.source)
         return described | {
             "graph": self._number,
             "status": status,
@@ -293,7 +293,7 @@ class _DrawnGraph:
         file = self._record.file
         return {
             "name": self._name,
-            "file": file and _shorten_path(file),
+            "file": file and shorten_path(file),
             "reviewed": self._record.reviewed,
             "conversations": self._statuses.total(),
             "completed": self._statuses["completed"],
