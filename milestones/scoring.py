@@ -131,6 +131,8 @@ class Score:
 
         Of alternatives, any would have done. Cost O(V + E + calls).
         """
+        if not self.wasted_calls:
+            return {}
         passed = find_passed(self._graph, self.possibly_reached)
         wasted = {number: number for number in self.wasted_calls}  # by the numbers of calls and results
         for number, event in self._transcript.enumerate_events():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
@@ -98,12 +98,17 @@ def _list_unlocked_tools(agent: Agent, active: Sequence[GuidelineNote]) -> tuple
 
 
 def _note_guideline(match: GuidelineMatch, sent: Revision | None) -> GuidelineNote:
-    note = GuidelineNote(
-        id=match.guideline, score=match.score, rationale=match.rationale, origin=match.origin
+    broken = (sent.broken or {}) if sent else {}
+    outcome: Literal["followed", "broken"] | None = None
+    if match.guideline in broken:
+        outcome = "broken"
+    elif sent and match.guideline in sent.followed:
+        outcome = "followed"
+    return GuidelineNote(
+        id=match.guideline,
+        score=match.score,
+        rationale=match.rationale,
+        origin=match.origin,
+        outcome=outcome,
+        reason=broken.get(match.guideline, ""),
     )
-    if sent and match.guideline in (sent.broken or {}):
-        reason = (sent.broken or {})[match.guideline]
-        return note.model_copy(update={"outcome": "broken", "reason": reason})
-    if sent and match.guideline in sent.followed:
-        return note.model_copy(update={"outcome": "followed"})
-    return note

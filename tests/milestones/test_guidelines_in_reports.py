@@ -4,7 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph import Agent, Guideline, create_guided_agent
-from arq_graph.milestones import MilestoneGraph, Report, Scenario, Suite, evaluate, read_transcripts
+from arq_graph.milestones import (
+    MilestoneGraph,
+    Report,
+    Scenario,
+    Suite,
+    evaluate,
+    read_transcript,
+    read_transcripts,
+)
 from arq_graph.milestones.reports.tables import build_tables
 from tests.brain import brain
 from tests.milestones.evaluated import Answers, shopper, talker
@@ -100,3 +108,24 @@ def test_a_table_shows_each_guideline_with_why_it_was_broken():
 def test_without_notes_there_is_no_table_of_guidelines():
     report = evaluate(make_suite(), {"talker": Answers(talker)})
     assert not any("guidelines" in table.title for table in build_tables(report))
+
+
+def test_notes_are_bounded(tmp_path: Path):
+    wordy = {**PROMISE["instructions_broken"][0], "rationale": "word " * 1_000}
+    run_desk(tmp_path / "results.jsonl", reply={**PROMISE, "instructions_broken": [wordy]})
+    assert (tmp_path / "results.jsonl").stat().st_size < 10_000
+
+
+class Foreign(Answers):
+    """An app whose channels have names of this library's, with other things in them."""
+
+    def invoke(self, given: Any, config: Any = None, **settings: Any) -> Any:
+        others = {"guideline_matches": [{"guideline": 1}], "revisions": "none"}
+        return super().invoke(given, config) | others
+
+
+def test_channels_of_the_same_names_and_damaged_notes_are_no_error():
+    [record] = evaluate(make_suite(), {"other": Foreign(talker)}).conversations
+    assert (record.error, record.guidelines) == (None, ())
+    message = {"role": "assistant", "content": "hi", "response_metadata": {"turn_notes": [{"agent": 1}]}}
+    assert read_transcript([{"role": "user", "content": "hi"}, message]).events[1].turn_notes == ()
