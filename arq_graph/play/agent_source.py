@@ -20,16 +20,10 @@ _SUFFIXES = {".py", ".yaml", ".yml", ".md", ".json", ".txt"}
 
 
 class AgentSource:
-    """A file or a module that holds an agent, and a file of milestones, if there is one.
+    """An agent's YAML file, or `module:object` with an `Agent`, and a file of milestones, if there is one.
 
-    Args:
-        name: An agent's YAML file, or `module:object` with an `Agent`; modules are searched for in this folder first.
-        milestones_file: The file of milestones.
-
-    Attributes:
-        folder: The folder of the project: that of the agent's file, or the current one.
-        file: The agent's file; None if the agent is an object of a module.
-        written_files: Files that the playground has written; they are no part of the agent.
+    `folder` is that of the agent's file, or the current one, where modules are searched for first. `written_files` are
+    no part of the agent: the playground has written them.
     """
 
     def __init__(self, name: str, milestones_file: Path | None = None) -> None:

@@ -35,10 +35,7 @@ _WAIT_SECONDS = 1.5  # the server waits for it when it ends
 
 
 class Journal:
-    """All that the page shows of a conversation: events of AG-UI as JSON, each with its `timestamp` in milliseconds.
-
-    `id` is the id of the conversation, which is that of its thread.
-    """
+    """All that the page shows of the thread `id`: events of AG-UI as JSON, with a `timestamp` in milliseconds."""
 
     def __init__(self) -> None:
         self.id = str(uuid4())
@@ -64,13 +61,7 @@ class Journal:
 
 
 class Conversation:
-    """The conversation that the page shows. A new agent goes on with it, and `restart` begins another.
-
-    Args:
-        source: Where the agent comes from.
-        make_app: Compiles it.
-        model: The name of its model.
-    """
+    """The conversation that the page shows. A new agent goes on with it, and `restart` begins another."""
 
     def __init__(self, source: AgentSource, make_app: MakeApp, model: str) -> None:
         self.source = source

@@ -42,14 +42,8 @@ _HEADERS = {
 class Gate:
     """Lets requests through to an app, or refuses them.
 
-    Args:
-        app: The playground.
-        port: The port of the server, from 1,024.
-
-    Attributes:
-        token: The secret in the address that is printed, which is exchanged for a cookie.
-        token_for_once: Another one, for the address that a browser is started with: everybody on this machine can
-            read the arguments of a program.
+    `token` is for the address that is printed, and `token_for_once` for the one that a browser is started with, since
+    everybody on the machine can read the arguments of a program.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
