@@ -1,14 +1,18 @@
 """The charts, the guidelines and the graph of a report's page in a headless Chromium."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import parse_milestones, read_transcripts, score_transcripts
+from arq_graph.experiments.arms import load_arms
+from arq_graph.milestones import Suite, evaluate, parse_milestones, read_transcripts, score_transcripts
+from examples import order_desk
 from tests.milestones.conversations import called, conversation, user
 from tests.milestones.reported import make_chain, make_talk, repeat_with_each_user, report_on
 from tests.milestones.test_guidelines_in_reports import run_desk
-from tests.slow.report_pages import DESK, PHONE, find_node, get_texts, open_graph
+from tests.slow.report_pages import DESK, PHONE, WIDTHS, find_node, get_texts, list_violations, open_graph
 
 pytestmark = pytest.mark.slow
 
@@ -154,3 +158,24 @@ def test_a_call_that_came_too_early_says_what_was_missing(open_report):
     talks = [conversation(user("pay, please"), called("pay"), id="hasty")]
     page = open_report(score_transcripts(make_chain("find", "pay"), talks).report(), talks, "#c=0")
     assert get_texts(page, "#event-2 .marks .tag") == ["too early: find was not reached"]
+
+
+def test_the_page_of_an_evaluation_is_readable_and_is_the_picture_of_the_documentation(open_report, tmp_path):
+    """`ARQ_GRAPH_PICTURES=docs/images` makes the picture anew."""
+    suite = Path(order_desk.__file__).with_name("suite.yaml")
+    arms = load_arms(["guided", "pre-act", "react"])
+    results = tmp_path / "results.jsonl"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(evaluate, Suite.from_yaml(suite), arms, model="offline", results=results)
+        report = run.result()
+    talks = list(read_transcripts(results))
+    page = open_report(report, talks, title="Order desk", viewport={"width": 1280, "height": 880})
+    folder = Path(os.environ.get("ARQ_GRAPH_PICTURES", tmp_path))
+    page.screenshot(path=folder / "report.png")
+    assert (folder / "report.png").stat().st_size < 200_000
+    for size in (DESK, PHONE):
+        page = open_report(link="#c=6", viewport=size)
+        page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        assert list_violations(page) == []
+        width, screen = page.evaluate(WIDTHS)
+        assert width <= screen

@@ -45,7 +45,7 @@ function drawGuidelines(order = "broken") {
   const facts = `Turns in which each was active, followed and broken. ${result}`;
   section.replaceChildren(el("header", { class: "figcaption" }, el("h2", {}, "Guidelines"), el("p", { class: "quiet facts" }, facts)),
     el("div", { class: "wide" }, el("table", { class: "cases" },
-      el("thead", {}, el("tr", {}, heads, el("th", { scope: "col", class: "why" }, broken.size ? "Why it was broken" : ""))), groups)),
+      el("thead", {}, el("tr", {}, heads, el("th", { scope: "col", class: "why" }, "Why it was broken"))), groups)),
     ...foldLines(groups, groups.slice(Math.ceil(SHOWN_ROWS / Math.min(3, arms.size))), "guidelines"));
 }
 
