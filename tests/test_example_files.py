@@ -1,6 +1,5 @@
-"""The files of examples/: editors find their schemas, and the README's agent is among them."""
+"""The files of examples/: editors find their schemas, and the agent of the documentation is among them."""
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -36,22 +35,10 @@ def test_the_schemas_beside_the_examples_are_those_that_the_command_prints(kind,
     assert stored == capsys.readouterr().out, "run `make schemas`"
 
 
-def test_the_readme_shows_the_agent_that_is_in_the_examples():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r"```yaml\n(?:# .*\n)*(.*?)```", readme, re.DOTALL)[0]
+def test_the_page_about_guidelines_shows_the_agent_that_is_in_the_examples():
+    page = (ROOT / "docs" / "guidelines.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n# desk.yaml\n(.*?)```", page, re.DOTALL)
     comment, _, stored = (EXAMPLES / "desk.yaml").read_text(encoding="utf-8").partition("\n")
     assert comment == "# yaml-language-server: $schema=.schemas/agent.json"
     assert stored == shown
     assert Agent.from_yaml(EXAMPLES / "desk.yaml").toolbox.keys() == {"get_order", "cancel_order"}
-
-
-def test_the_readme_shows_the_tool_that_is_in_the_examples():
-    def find_functions(code: str) -> dict[str, str]:
-        nodes = ast.parse(code).body
-        return {node.name: ast.unparse(node) for node in nodes if isinstance(node, ast.FunctionDef)}
-
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = find_functions("\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL)))
-    stored = find_functions((EXAMPLES / "orders.py").read_text(encoding="utf-8"))
-    assert shown
-    assert shown.items() <= stored.items()
