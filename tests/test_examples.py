@@ -1,6 +1,7 @@
 """The examples run, and do what they say."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -312,3 +313,13 @@ def test_the_bank_s_journey_measures_its_conversation(bank: list[dict[str, Any]]
     agent = Agent.from_yaml(EXAMPLES / "bank_desk" / "agent.yaml")
     result = score(MilestoneGraph.from_journey(agent, "lost"), read_transcript(bank[-1]["messages"]))
     assert result.goal_completed is True
+
+
+def test_the_table_of_examples_lists_each_of_them_and_its_commands_name_files_that_exist() -> None:
+    table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w./]+)`", table, re.MULTILINE)) | {"README.md", "orders.py"}
+    entries = {path.name for path in EXAMPLES.iterdir() if not path.name.startswith((".", "__"))}
+    entries |= {f"evaluators/{path.name}" for path in (EXAMPLES / "evaluators").glob("*.py")}
+    assert listed | {"evaluators"} == entries
+    commanded = set(re.findall(r"examples/[\w./]+", table))
+    assert [name for name in commanded if not (EXAMPLES.parent / name).exists()] == []
