@@ -229,12 +229,12 @@ def test_no_judge_decides_what_the_agent_has_recorded():
 
 
 def test_the_measure_of_random_conversations_agrees_with_the_records():
-    walks = [walk(seed) for seed in range(30)]
+    walks = [walk(seed) for seed in range(20)]
     assert {walk.seed: wrong for walk in walks if (wrong := walk.find_disagreements())} == {}
-    assert min(sum(walk.has_ended for walk in walks), sum(walk.reopened > 0 for walk in walks)) > 5
+    assert min(sum(walk.has_ended for walk in walks), sum(walk.reopened > 0 for walk in walks)) > 3
 
 
 @pytest.mark.slow
 def test_the_measure_of_many_random_conversations_agrees_with_the_records():
-    for seed in range(30, 530):
+    for seed in range(20, 520):
         assert walk(seed).find_disagreements() == [], seed
