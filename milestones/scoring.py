@@ -134,17 +134,13 @@ class Score:
         if not self.wasted_calls:
             return {}
         passed = find_passed(self._graph, self.possibly_reached)
-        wasted = {number: number for number in self.wasted_calls}  # by the numbers of calls and results
-        for number, event in self._transcript.enumerate_events():
-            if isinstance(event, Result) and event.call in wasted:
-                wasted[number] = event.call
         missing: dict[int, dict[str, None]] = {}
         for name, numbers in self.observations.events.items():
-            for number in wasted.keys() & set(numbers):
-                if number < self.possibly_reached.get(name, len(self._transcript) + 1):
-                    for dependency in self._graph.predecessors(name):
-                        if passed.get(dependency, number) >= number:
-                            missing.setdefault(wasted[number], {})[dependency] = None
+            reached_at = self.possibly_reached.get(name, len(self._transcript) + 1)
+            for number in set(self.wasted_calls).intersection(numbers):
+                for dependency in self._graph.predecessors(name):
+                    if number < reached_at and passed.get(dependency, number) >= number:
+                        missing.setdefault(number, {})[dependency] = None
         return {number: tuple(names) for number, names in sorted(missing.items())}
 
     def _find_serving_events(self, reached: Mapping[str, int]) -> set[int]:

@@ -24,6 +24,8 @@ from arq_graph.milestones.transcript import Transcript
 
 EXCEPTIONS = "exceptions of tools"
 """The title of the table of calls that failed with an exception."""
+format_count = table_format.format_count
+
 _MAX_LISTED = 5
 _NAME_LIMIT = 60
 _NAME_WIDTH = 40
@@ -65,11 +67,6 @@ def figure_table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, 
 def shorten_name(name: str) -> str:
     """Return a name from a file on one line of limited length."""
     return make_printable(name, _NAME_LIMIT)
-
-
-def format_count(count: int, noun: str) -> str:
-    """Return a count with its noun, such as `1 record` or `2 records`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -54,6 +54,11 @@ def make_table(
     return Table(title=title, columns=tuple(columns), rows=tuple(table_rows), notes=tuple(notes), kind=kind)
 
 
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 record` or `2 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def format_percent(share: float | None) -> str:
     """Format a share as whole percent; 0% and 100% mean exactly nothing and all."""
     if share is None:

@@ -11,7 +11,12 @@ from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.paired import ComparedGroup
 from arq_graph.milestones.reports.records import group_by
 from arq_graph.milestones.reports.summary import Records, compute_rate
-from arq_graph.milestones.reports.table_format import RecordsByArm, format_goal_completed, format_interval
+from arq_graph.milestones.reports.table_format import (
+    RecordsByArm,
+    format_count,
+    format_goal_completed,
+    format_interval,
+)
 
 K = TypeVar("K")
 Comparisons = Mapping[tuple[str, str], ComparedGroup]
@@ -54,7 +59,7 @@ def _compare_arms(arms: RecordsByArm, comparisons: Comparisons) -> str | None:
     points = f"{factor * difference.difference:+.0f} points{format_interval(*bounds, '.0f', factor)}"
     if difference.verdict == "no difference shown":
         of_arms = f"the two best of {len(arms)} arms, " if len(arms) > 2 else ""
-        pairs = _count(difference.pairs, "pair")
+        pairs = format_count(difference.pairs, "pair")
         return (
             f"No difference between {of_arms}{a} and {b} can be told from {pairs} of conversations: {points}."
         )
@@ -68,7 +73,7 @@ def _describe_completion(arms: RecordsByArm) -> str | None:
         if counted:
             subject = f"{arm} completed the goal" if records[0].arm else "The goal was completed"
             share = format_goal_completed(counted)
-            return f"{subject} in {share} of {_count(len(counted), 'conversation')}."
+            return f"{subject} in {share} of {format_count(len(counted), 'conversation')}."
     return None
 
 
@@ -114,10 +119,6 @@ def _describe_rules(records: Records) -> str | None:
     if top in checked:
         share = f"{broken[top]:,} of {checked[top]:,} conversations in which it was active"
     return f"The rule broken most often: {top}, in {share}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _find_top(counts: Mapping[K, float]) -> K | None:
