@@ -6,19 +6,17 @@ import importlib.util
 import socket
 import webbrowser
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from arq_graph.agent.spec import Agent
 from arq_graph.apps.agents import create_guided_agent
-from arq_graph.apps.resuming import App
 from arq_graph.cli import options
 from arq_graph.cli.dialogue import StrategyOption
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.screen import note, show
 from arq_graph.errors import InputError
-from arq_graph.milestones.graph import MilestoneGraph
 
 _PACKAGES = ("starlette", "uvicorn", "watchfiles", "ag_ui")
 
@@ -53,14 +51,8 @@ def play(
     from arq_graph.play.server import make_server
 
     model_choice = choose_model(model, base_url, model_arg)
-    chat_model = model_choice.chat_model()
-
-    def make_app(agent: Agent, milestones: MilestoneGraph | None, checkpointer: Any) -> App:
-        settings: dict[str, Any] = {"strategy": strategy, "mode": mode, "stream": True}
-        return create_guided_agent(
-            chat_model, agent, milestones=milestones, checkpointer=checkpointer, **settings
-        )
-
+    settings: dict[str, Any] = {"strategy": strategy, "mode": mode, "stream": True}
+    make_app = partial(create_guided_agent, model_choice.chat_model(), **settings)
     conversation = Conversation(AgentSource(agent, milestones), make_app, model_choice.name)
     with _listen(port) as listener:
         bound_port = listener.getsockname()[1]

@@ -14,22 +14,14 @@ from ag_ui.core import BaseEvent, CustomEvent, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph.agent.spec import Agent
 from arq_graph.agui import agui_events
 from arq_graph.apps.resuming import App
 from arq_graph.errors import InputError, describe_error
-from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.nodes.takeover import TAKEN_OVER, colleague_message
 from arq_graph.play.agent_source import AgentSource, describe_agent
 from arq_graph.play.call_recorder import CallRecorder
 from arq_graph.play.scenario_file import find_suite_path, make_entry, save_entry
 from arq_graph.reasoning.sections import clean
-
-MAX_ENTRIES = 50_000
-"""The most events of one conversation."""
-
-MakeApp = Callable[[Agent, MilestoneGraph | None, Any], App]
-"""Compiles an agent, on whose milestones progress is measured, with a checkpointer."""
 
 _WAIT_SECONDS = 1.5  # the server waits for it when it ends
 
@@ -63,7 +55,7 @@ class Journal:
 class Conversation:
     """The conversation that the page shows. A new agent goes on with it, and `restart` begins another."""
 
-    def __init__(self, source: AgentSource, make_app: MakeApp, model: str) -> None:
+    def __init__(self, source: AgentSource, make_app: Callable[..., App], model: str) -> None:
         self.source = source
         self.recorder = CallRecorder(lambda call: self._note("model_call", call))
         self._make_app = make_app
@@ -76,7 +68,7 @@ class Conversation:
     def load(self) -> None:
         """Read and compile the agent; if that raises an error, the agent from before stays."""
         agent, milestones = self.source.load()
-        self._app = self._make_app(agent, milestones, self._checkpointer)
+        self._app = self._make_app(agent, milestones=milestones, checkpointer=self._checkpointer)
         self.agent = agent
         self._description = describe_agent(agent, milestones, self._model)
 
@@ -98,8 +90,6 @@ class Conversation:
     def start_turn(self, request: RunAgentInput) -> None:
         """Begin a turn, which runs to its end even if the page is left."""
         self._require_rest()
-        if len(self.journal.entries) > MAX_ENTRIES:
-            raise InputError("This conversation is too long for the page: restart it.")
         request = request.model_copy(update={"thread_id": self.journal.id, "run_id": str(uuid4())})
         self._turn = asyncio.create_task(self._run_turn(request, self.journal))
 

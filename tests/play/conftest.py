@@ -1,6 +1,7 @@
 """A playground of a small desk, in a folder of its own, with a scripted model behind it."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -107,9 +108,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Playground]]:
         script = {"judge": {"look-up": 9}, "call": {"find_parcel": {"number": "P-1"}}} | script
         model = brain(**{"reply": "It is on its way."} | script)
 
-        def make_app(agent: Any, milestones: Any, checkpointer: Any) -> Any:
-            return create_guided_agent(model, agent, milestones=milestones, checkpointer=checkpointer)
-
+        make_app = partial(create_guided_agent, model)
         conversation = Conversation(AgentSource(str(tmp_path / "agent.yaml")), make_app, "scripted")
         gate = Gate(make_server(conversation), PORT)
         clients.append(TestClient(gate, base_url=ADDRESS))
