@@ -76,10 +76,10 @@ def test_optional_milestones_end_states_and_calls_of_users_are_marked(open_repor
 
 def test_a_click_on_where_conversations_stop_lists_them(open_refunds):
     page = open_refunds()
-    page.get_by_role("button", name="find_by_number: 1 stopped here").click()
+    page.get_by_role("button", name="find_by_number, recorded: 1 stopped here").click()
     assert get_texts(page, ".row .id") == ["lamp"]
     assert get_texts(page, ".chip") == ["stopped at find_by_number ✕"]
-    page.get_by_role("button", name="End: 2 of 4 reached it").click()
+    page.get_by_role("button", name="End, recorded: 2 of 4 reached it").click()
     assert get_texts(page, ".row .id") == ["mug", "kettle"]
     page.locator("#broken summary", has_text="1 broken record").click()
     assert "the conversation is empty" in page.locator("#broken").inner_text()
@@ -119,10 +119,10 @@ def test_arms_are_compared_by_kind_of_user_on_an_axis_from_0_to_100(open_report)
         ["perturbed", "users", "3", "conversations", "each"],
         ["unhelpful", "users", "3", "conversations", "each"],
     ]
-    row = page.get_by_role("button", name="closed: 33%").first
+    row = page.get_by_role("button", name="closed, all users: 33%").first
     track, dot = (row.locator(part).bounding_box() for part in (".track", ".dot"))
     assert abs((dot["x"] + dot["width"] / 2 - track["x"]) / track["width"] - 1 / 3) < 0.01
-    page.get_by_role("button", name="shop: 0%").click()
+    page.get_by_role("button", name="shop, unhelpful users: 0%").click()
     assert page.evaluate("location.hash") == "#arm=shop&user=unhelpful"
     assert page.locator("#rows > li").count() == 3
 
@@ -142,7 +142,8 @@ def test_a_broken_guideline_says_why_and_leads_to_where_it_was_broken(open_repor
     assert get_texts(first, "th, td") == ["no-promises", "2", "0", "2", "8.0", "named a day ×2"]
     page.get_by_role("button", name="Guideline", exact=True).click()
     assert first.inner_text().startswith("look-up")
-    page.get_by_role("button", name="no-promises: broken in 2 turns, show them").click()
+    assert page.evaluate("document.activeElement.textContent") == "Guideline"
+    page.get_by_role("button", name="no-promises, desk: broken in 2 turns").click()
     assert get_texts(page, ".chip") == ["broke no-promises ✕"]
     page.locator("#rows button").first.click()
     turn = page.locator(".event.agent .turn").first

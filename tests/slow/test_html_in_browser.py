@@ -210,7 +210,7 @@ def test_thousands_of_conversations_are_listed_a_page_at_a_time(open_report):
     page = open_report(make_sample_report(talks), talks)
     assert page.locator("#notices").inner_text() == ""
     assert page.locator(".row").count() == 100
-    page.locator("#pages button", has_text="Show 100 more of 2,900").click()
+    page.locator("#pages button", has_text="Show 100 more").click()
     assert page.locator(".row").count() == 200
     page.locator("#search").fill("talk 2999")
     assert get_texts(page, ".row .id") == ["talk 2999"]

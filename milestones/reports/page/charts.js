@@ -48,7 +48,7 @@ function whiskerRow(one) {
   const figure = one.unknown ? formatRange([one.least, one.most]) : formatPercent(one.rate);
   const interval = one.unknown ? "" : formatRange([one.low, one.high]).replace("%", "");
   const tokens = meanTokens(one);
-  const spoken = [`${one.arm}: ${figure}`, interval && `95% interval ${interval}`,
+  const spoken = [`${one.arm}, ${one.user ?? "all"} users: ${figure}`, interval && `95% interval ${interval}`,
     formatCount(one.n, "conversation", "conversations"), tokens && `${formatNumber(tokens)} output tokens each`];
   return el("li", {}, button({
     class: one.unknown ? "whisker ranged" : "whisker", "aria-label": spoken.filter(Boolean).join(", "),
@@ -95,7 +95,7 @@ function heatCell(rows, scenario, arm) {
   const [done, open] = [countStatus(rows, "completed"), countStatus(rows, "undecided")];
   const share = (done + open / 2) / rows.length;
   const cell = button({
-    class: `heat-cell ${share < 0.5 ? "low" : "high"}`, onclick: () => showOnly({ scenario, ...onlyArm(arm) }),
+    class: share < 0.5 ? "heat-cell low" : "heat-cell", onclick: () => showOnly({ scenario, ...onlyArm(arm) }),
     "aria-label": `${scenario}, ${arm}: ${done} of ${rows.length} completed${open ? `, ${open} undecided` : ""}`,
   }, `${done}${open ? `–${done + open}` : ""}/${rows.length}`);
   cell.style.setProperty("--strength", `${Math.abs(200 * share - 100)}%`);
@@ -114,7 +114,7 @@ function drawHeat() {
     : arms.length > 1 ? "No scenario differs between arms." : "The worst come first.";
   chart.querySelector(".facts").textContent = `Runs that completed the goal. ${order}`;
   const heads = arms.map((arm) => el("th", { scope: "col" }, wrappable(arm)));
-  heads.forEach((head) => { head.style.width = `${Math.min(18, 66 / arms.length)}%`; });
+  heads.forEach((head) => { head.style.width = `${Math.min(24, 66 / arms.length)}%`; });
   const table = el("table", { class: "heat" }, el("thead", {}, el("tr", {}, el("td", {}), heads)), el("tbody", {}, lines));
   table.style.minWidth = `${110 + 58 * arms.length}px`;
   chart.querySelector(".wide").append(table);
@@ -134,11 +134,11 @@ function funnelCell(rows, { name }, graph, arm) {
   const stops = `${stopped} ${name === "End" ? "got here without success" : "stopped here"}`;
   const list = (what) => () => showOnly({ graph, ...onlyArm(arm), at: `${what}:${name}` });
   return el("td", { "data-arm": arm }, el("div", { class: "step-cell" },
-    button({ class: "step-bar", "aria-label": `${name}: ${reached} of ${rows.length} reached it`, onclick: list("reached") },
+    button({ class: "step-bar", "aria-label": `${name}, ${arm}: ${reached} of ${rows.length} reached it`, onclick: list("reached") },
       el("span", { class: "count" }, formatNumber(reached)),
       el("span", { class: "bar-track", "aria-hidden": "true" }, place(el("i"), 0, (reached - stopped) / total),
         stopped ? place(el("i", { class: "stopped" }), (reached - stopped) / total, reached / total) : null)),
-    stopped ? button({ class: "stop-count", "aria-label": `${name}: ${stops}`, title: stops, onclick: list("stopped") },
+    stopped ? button({ class: "stop-count", "aria-label": `${name}, ${arm}: ${stops}`, title: stops, onclick: list("stopped") },
       `−${formatNumber(stopped)}`) : el("span", {})));
 }
 

@@ -20,7 +20,7 @@ function guidelineLine(one, columns, at, rows) {
     turns: () => el("td", { class: "number" }, formatNumber(one.turns)),
     followed: () => el("td", { class: "number" }, one.checked ? formatNumber(one.followed) : "–"),
     broken: () => el("td", { class: "number" }, one.broken ? button({ class: "link", onclick: () => showOnly(only),
-      "aria-label": `${one.guideline}: broken in ${one.broken} turns, show them` }, formatNumber(one.broken)) : one.broken ?? "–"),
+      "aria-label": `${one.guideline}, ${one.arm}: broken in ${formatCount(one.broken, "turn", "turns")}` }, formatNumber(one.broken)) : one.broken ?? "–"),
     score: () => el("td", { class: "number" }, one.score === null ? "–" : one.score.toFixed(1)),
   };
   const why = one.reasons.map(({ text, count }) => el("div", { dir: "auto" }, bdi(text), el("span", { class: "quiet" }, count > 1 ? ` ×${count}` : "")));
@@ -38,7 +38,10 @@ function drawGuidelines(order = "broken") {
   const direction = ["guideline", "score"].includes(order) ? "ascending" : "descending";
   const heads = columns.map(([name, label]) => el("th", {
     scope: "col", "aria-sort": name === order ? direction : null, class: ["guideline", "arm"].includes(name) ? name : "number",
-  }, name === "arm" ? label : button({ class: "sorter", onclick: () => drawGuidelines(name) }, label)));
+  }, name === "arm" ? label : button({ class: "sorter", onclick: () => {
+    drawGuidelines(name);
+    section.querySelector("[aria-sort] button").focus(); // it was drawn anew
+  } }, label)));
   const broken = new Set(all.filter((one) => one.broken).map((one) => one.guideline));
   const none = all.some(({ checked }) => checked) ? "None was broken." : "No reply was checked against them.";
   const result = broken.size ? `${formatCount(broken.size, "guideline was", "guidelines were")} broken.` : none;

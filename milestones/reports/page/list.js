@@ -110,8 +110,10 @@ function findFittingCases() {
 }
 
 function refilter(changes) {
+  const { state } = document.activeElement.dataset;
   Object.assign(filter, { page: 0 }, changes);
   drawList();
+  byId("states").querySelector(`[data-state="${state}"]`)?.focus(); // it was drawn anew
   history.replaceState(null, "", `#${makeHash(Object.fromEntries(Object.keys(LINKED).map((name) => [name, filter[name]])))}`);
 }
 
@@ -230,7 +232,8 @@ function drawList() {
   byId("pages").replaceChildren(...(rest ? [button({ class: "plain", onclick: () => {
     filter.page += 1;
     drawList();
-  } }, `Show ${formatNumber(Math.min(rest, PAGE_LENGTH))} more of ${formatNumber(rest)}`)] : []));
+    byId("rows").children[shown.length].querySelector("button").focus();
+  } }, `Show ${formatNumber(Math.min(rest, PAGE_LENGTH))} more`)] : []));
 }
 
 function markOpenRow() {
