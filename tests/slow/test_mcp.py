@@ -14,6 +14,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, create_guided_agent
+from arq_graph.cli import main
 from arq_graph.errors import SpecError
 from tests.slow.servers import find_free_port, run_server
 
@@ -24,12 +25,13 @@ SERVER = """
 import os, sys
 from typing import Annotated
 from mcp.server.fastmcp import Context, FastMCP
+from mcp.types import ToolAnnotations
 from pydantic import Field
 
 server = FastMCP("orders", port=int(sys.argv[1]) if sys.argv[1:] else 0, log_level="ERROR")
 Number = Annotated[str, Field(description="The number of the order, like ORD-1001.")]
 
-@server.tool()
+@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 def get_order(order_id: Number, context: Context) -> dict:
     "Look up an order."
     if order_id == "ORD-9999":
@@ -134,6 +136,26 @@ def test_a_started_server_has_its_environment_and_its_calls_are_confirmed(folder
     assert any('"status": "delayed"' in text and '"shop": "north"' in text for text in texts)
     assert any(text.endswith("Reply yes to go ahead.") for text in texts)
     assert "ORD-1001 is cancelled" in texts
+
+
+@pytest.mark.parametrize("path", ["", "/nothing"])
+def test_a_new_project_asks_before_calls_of_a_server_s_tools_that_do_not_only_read(
+    address: str,
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["init", "shop", "--from", f"mcp:{address}{path}", "--model", "offline"])
+    if path:
+        assert (ended.value.code, list(tmp_path.iterdir())) == (1, [])
+        assert "gives no tools" in " ".join(capsys.readouterr().err.split())
+        return
+    agent = Agent.from_yaml(tmp_path / "shop" / "agent.yaml")
+    assert (set(agent.toolbox), set(agent.confirm)) == ({"get_order", "cancel_order"}, {"cancel_order"})
+    assert "arq_graph[cli,play,mcp]" in (tmp_path / "shop" / "pyproject.toml").read_text()
 
 
 async def test_a_server_at_an_address_serves_async_runs_and_its_errors_are_results(
