@@ -18,7 +18,7 @@ from arq_graph.errors import SpecError
 
 ToolLike = BaseTool | Callable[..., Any] | str
 
-TOOL_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")  # those of MCP
+_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")  # those of MCP
 
 # By function, its description when the tool was made, and the tool. Agents that are read from one file share their
 # functions, and worlds of one class their methods, so that each schema is made once.
@@ -66,7 +66,7 @@ def make_tool(value: object) -> BaseTool:
         name = value.__name__
     else:
         raise SpecError(f'must be a LangChain tool, a function or "module:function", but is {value!r:.60}')
-    if not TOOL_NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         raise SpecError(
             f"is a tool called {name!r}, but names are 1 to 128 of the characters A-Z a-z 0-9 _ . / -; give it another"
             ' with @tool("name")'

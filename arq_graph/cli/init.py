@@ -17,7 +17,6 @@ from typer import Argument, BadParameter, Option
 
 from arq_graph.agent.mcp import McpServer, list_mcp_tools
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.tools import TOOL_NAME
 from arq_graph.apps.agents import create_guided_agent
 from arq_graph.cli.agent_file import FILE_MODELS
 from arq_graph.cli.model_choice import OFFLINE
@@ -59,7 +58,7 @@ def init(
         "NAME": name.name,
         "TITLE": re.sub("[-_]+", " ", name.name).strip().capitalize(),
         "MODEL": model,
-        "KEY": f"{provider}_API_KEY".upper() if colon else "OPENAI_API_KEY",
+        "KEY": re.sub(r"\W", "_", provider.upper() if colon else "OPENAI") + "_API_KEY",
         "EXTRAS": "cli,play",
     }
     templates = ["common", "desk"]
@@ -97,7 +96,7 @@ def _write_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder that becomes the target if the block succeeds, and else is removed."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        if target.is_symlink() or (target.exists() and any(target.iterdir())):
+        if target.exists() and any(target.iterdir()):
             raise InputError(f"{target} isn't empty: choose another name, or remove it first")
         draft.mkdir()
         yield draft
@@ -132,17 +131,11 @@ def _read_openapi(source: str) -> dict[str, str]:
 
 
 def _read_mcp_server(url: str) -> dict[str, str]:
-    references: dict[str, str] = {}
-    changing: list[str] = []
-    for name, tool in list_mcp_tools(McpServer(url=url), "server", Path()).items():
-        if not TOOL_NAME.fullmatch(name):
-            warn(f"left out: {name!r} can't be the name of a tool")
-            continue
-        references[name] = f"mcp:server/{name}"
-        if (tool.metadata or {}).get("readOnlyHint") is not True:
-            changing.append(name)
-    if not references:
-        raise SpecError(f"the MCP server {url} has no tools that can be used")
+    tools = list_mcp_tools(McpServer(url=url), "server", Path())
+    if not tools:
+        raise SpecError(f"the MCP server {url} has no tools")
+    changing = [name for name, tool in tools.items() if not (tool.metadata or {}).get("readOnlyHint")]
+    references = {name: f"mcp:server/{name}" for name in tools}
     return _describe_tools(references, changing, mcp={"server": {"url": url}})
 
 

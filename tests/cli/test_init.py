@@ -45,6 +45,15 @@ def test_the_model_is_the_one_that_was_asked_for(cli, folder):
     assert workflow["jobs"]["agent"]["env"]["ANTHROPIC_API_KEY"] == "${{ secrets.ANTHROPIC_API_KEY }}"
 
 
+@pytest.mark.parametrize("name", ["null", "no", "True", "x-1_"])
+def test_a_name_that_means_something_in_yaml_is_a_name(cli, folder, name):
+    assert cli("init", name).code == 0
+    assert (
+        f'name: "{name.replace("-", " ").replace("_", " ").strip().capitalize()}"'
+        in (folder / name / "agent.yaml").read_text()
+    )
+
+
 @pytest.mark.parametrize("name", ["9lives", ".", "-x", "a b", 'x"]', "ü", "a" * 65])
 def test_a_name_that_other_files_could_not_hold_is_refused(cli, folder, name):
     result = cli("init", "--", name)
