@@ -218,5 +218,5 @@ def test_several_processes_score_what_one_scores(cli, chats, folder):
     together = cli(*score, "3", "--json", "together.json")
     assert (together.code, len(together.out)) == (alone.code, len(alone.out))
     assert (folder / "together.json").read_text() == (folder / "alone.json").read_text()
-    assert "the agent's model was a stand-in" in together.words
+    assert "the agent's model was a fake" in together.words
     assert not list(folder.glob("*.partial.jsonl"))
