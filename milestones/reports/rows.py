@@ -16,8 +16,9 @@ Row = dict[str, Cell]
 COLUMNS = (
     "id", "arm", "scenario", "user", "run", "use_case", "task", "graph",
     "is_measured", "goal_completed", "progress_at_least", "progress_at_most", "goal", "goal_reached",
-    "stopped_at", "forbidden", "events", "turns", "calls", "wasted_calls", "repeated_calls",
-    "invented_arguments", "unanswered_calls", "model_calls", "input_tokens", "output_tokens", "seconds",
+    "stopped_at", "forbidden", "broken_guidelines", "events", "turns", "calls", "wasted_calls", "too_early",
+    "repeated_calls", "invented_arguments", "unanswered_calls", "model_calls", "input_tokens",
+    "output_tokens", "seconds",
     "reward", "trials", "ended", "error",
 )  # fmt: skip
 """The columns of a row, in order; `Report.to_rows` says what they mean."""

@@ -32,7 +32,7 @@ def read_without_times(file: Path) -> Any:
 
 
 def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
-    result = run_experiment(*BOTH, "--runs", "2", "--verbose")
+    result = run_experiment(*BOTH, "--runs", "2", "--verbose", "--csv", "rows.csv")
     assert "published" not in result.out
     figures = folder / "out" / "florist.json"
     success = read_table(figures, "goal completion")
@@ -45,6 +45,7 @@ def test_the_arms_figures_stand_in_the_papers_tables(run_experiment, folder):
     assert "4 conversations undecided; give --judge to have them decided." in result.words
     assert "matcher alone 2 100%" in result.words
     assert "questions 3 " in result.words
+    assert (folder / "rows.csv").read_text().count("\nflorist,") == 16
 
 
 def test_a_resumed_run_reaches_the_same_figures_and_refuses_fewer_runs(run_experiment, folder):
