@@ -10,12 +10,17 @@ from arq_graph.reasoning.sections import visible
 
 def render_table(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str] = ()) -> str:
     """Return a table and notes beneath it as HTML; every text is escaped."""
-    lines = [_render_row("th", columns)]
-    lines += [_render_row("td", row) for row in rows]
-    paragraphs = [f"<p>{escape(visible(note))}</p>" for note in notes if note]
-    return f"<table>{''.join(lines)}</table>{''.join(paragraphs)}"
+    html = f"<table>{_render_row('th', columns)}"
+    for row in rows:
+        html += _render_row("td", row)
+    html += "</table>"
+    for note in filter(None, notes):
+        html += f"<p>{escape(visible(note))}</p>"
+    return html
 
 
 def _render_row(tag: str, cells: Sequence[str]) -> str:
-    elements = [f'<{tag} style="text-align: left">{escape(visible(cell))}</{tag}>' for cell in cells]
-    return f"<tr>{''.join(elements)}</tr>"
+    html = ""
+    for cell in cells:
+        html += f'<{tag} style="text-align: left">{escape(visible(cell))}</{tag}>'
+    return f"<tr>{html}</tr>"

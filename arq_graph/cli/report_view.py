@@ -190,7 +190,7 @@ def _show_unreviewed_graphs(report: Report) -> None:
     unreviewed = []
     for name, graph in report.graphs.items():
         if graph.reviewed is False:
-            unreviewed.append(shorten_path(graph.file) if graph.file else name)
+            unreviewed.append(shorten_path(graph.file or name))
     for file in unreviewed[:_MAX_LISTED]:
         message = (
             f"{make_printable(file, _PATH_LIMIT)} was generated, and nobody has reviewed it. What it asks for may not "

@@ -57,11 +57,17 @@ def _render_edge(points: list[Point]) -> str:
 
 def _render_box(milestone: Milestone, point: Point) -> str:
     x, y = _find_middle(point)
-    corner = 2 if milestone.type == "FC" else _HEIGHT // 2
-    dashes = ' stroke-dasharray="4 3"' if milestone.optional else ""
-    name = visible(milestone.name)
-    label = name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
-    title = f"{name}: {visible(milestone.description)}" if milestone.description else name
+    name = title = label = visible(milestone.name)
+    if len(name) > _MAX_LETTERS:
+        label = f"{name[: _MAX_LETTERS - 1]}…"
+    if milestone.description:
+        title += f": {visible(milestone.description)}"
+    corner = _HEIGHT // 2
+    if milestone.type == "FC":
+        corner = 2
+    dashes = ""
+    if milestone.optional:
+        dashes = ' stroke-dasharray="4 3"'
     return (
         f'<g><title>{escape(title)}</title><rect x="{x - _WIDTH / 2:.1f}" y="{y - _HEIGHT / 2:.1f}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" rx="{corner}" fill="currentColor" fill-opacity="0.06"{dashes}/>'

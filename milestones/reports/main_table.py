@@ -30,6 +30,8 @@ def build_main_table(arms: RecordsByArm) -> Table:
             "goal completion": format_goal_completed(records),
             "progress rate": format_progress([record for record in records if not record.expected]),
         }
-        columns |= {name: None for name, figure in figures.items() if figure != NOT_KNOWN}
+        for name, figure in figures.items():
+            if figure != NOT_KNOWN:
+                columns[name] = None
         rows[arm] = {CASES: f"{len(records):,}"} | figures
     return make_table("", columns, rows, [INTERVAL_NOTE])
