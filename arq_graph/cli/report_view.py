@@ -15,8 +15,9 @@ from arq_graph.cli.exit_codes import WRONG_INPUT
 from arq_graph.cli.screen import make_printable, note, safe_text, show, warn, warning_text
 from arq_graph.experiments.published import has_published_rows
 from arq_graph.milestones.reports import table_format
-from arq_graph.milestones.reports.html_page import shorten_path, write_html
+from arq_graph.milestones.reports.html_page import write_html
 from arq_graph.milestones.reports.main_table import build_main_table
+from arq_graph.milestones.reports.page_data import shorten_path
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice, write_report
 from arq_graph.milestones.reports.rows import write_csv

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -18,11 +17,9 @@ from markupsafe import Markup
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
-from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.measure import find_satisfying_dependencies
-from arq_graph.milestones.reports.graph_layout import compute_layout
-from arq_graph.milestones.reports.page_data import describe_figures
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.drawn_graph import DrawnGraph
+from arq_graph.milestones.reports.page_data import describe_figures, shorten_path
+from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, format_stand_in_notice
 from arq_graph.milestones.reports.table_format import Table
 from arq_graph.milestones.reports.tables import build_tables
@@ -34,7 +31,7 @@ MAX_BYTES = 20_000_000
 MAX_CHARACTERS = 4_000
 """The number of characters shown of each text of a conversation."""
 
-_SCRIPTS = (
+_SCRIPTS = [
     "dom.js",
     "figures.js",
     "charts.js",
@@ -43,19 +40,7 @@ _SCRIPTS = (
     "list.js",
     "reader.js",
     "page.js",
-)
-_MILESTONE_FIELDS = {
-    "name",
-    "type",
-    "description",
-    "dependencies",
-    "requires",
-    "weight",
-    "optional",
-    "by",
-    "state",
-}
-_OMITTED_FIELDS = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds", "content", "opening"}
+]
 _OMITTED_FIGURES: Any = {
     "overall": {"guidelines"},
     "use_cases": {"__all__": {"guidelines"}},
@@ -201,9 +186,9 @@ def _read_page_file(name: str) -> str:
 
 
 def _describe_report(report: Report) -> dict[str, Any]:
-    graphs: dict[str, _DrawnGraph] = {}
+    graphs: dict[str, DrawnGraph] = {}
     for name, graph_record in report.graphs.items():
-        graphs[name] = _DrawnGraph(len(graphs), name, graph_record)
+        graphs[name] = DrawnGraph(len(graphs), name, graph_record)
     return {
         "stand_in": format_stand_in_notice(report.stand_ins),
         "summary": report.summary.model_dump(exclude=_OMITTED_FIGURES),
@@ -220,94 +205,6 @@ def _describe_broken(record: BrokenConversation) -> str:
     if record.source is None:
         return record.error
     return record.error.replace(record.source, shorten_path(record.source))
-
-
-def shorten_path(path: str) -> str:
-    """Return a path as it is given to others: below the current folder, or else the file's name alone."""
-    file = Path(path)
-    if not file.is_absolute():
-        return path
-    folder = Path.cwd()
-    return str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
-
-
-class _DrawnGraph:
-    """A graph with its layout, and the number of conversations at each milestone and along each edge."""
-
-    def __init__(self, number: int, name: str, record: GraphRecord) -> None:
-        self._number = number
-        self._name = name
-        self._record = record
-        self._graph = MilestoneGraph(record.milestones)
-        self._edge_numbers = {edge: number for number, edge in enumerate(self._graph.edges)}
-        self._statuses: Counter[str] = Counter()
-        self._reached: Counter[str] = Counter()
-        self._possibly_reached: Counter[str] = Counter()
-        self._stopped: Counter[str | None] = Counter()
-        self._travelled: Counter[int] = Counter()
-
-    def add(self, record: ConversationRecord) -> dict[str, Any]:
-        """Count a conversation, and return what the page says of it."""
-        reached = {milestone.name: milestone.step for milestone in record.reached}
-        edges = []
-        for name, dependencies in find_satisfying_dependencies(self._graph, reached).items():
-            for dependency in dependencies:
-                edges.append(self._edge_numbers[dependency, name])
-        status = _get_status(record)
-        self._statuses[status] += 1
-        self._reached.update(list(reached))
-        self._possibly_reached.update(record.possibly_reached)
-        self._stopped[record.stopped_at] += 1
-        self._travelled.update(edges)
-        described = record.model_dump(exclude=_OMITTED_FIELDS, exclude_defaults=True)
-        if record.source is not None:
-            described["source"] = shorten_path(record.source)
-        return described | {
-            "graph": self._number,
-            "status": status,
-            "goal_reached": record.goal_reached,
-            "stopped_at": record.stopped_at,
-            "edges": edges,
-        }
-
-    def describe(self) -> dict[str, Any]:
-        """Return what the page draws."""
-        node_points, edge_points = compute_layout(self._graph)
-        points = list(node_points.values())
-        milestones = []
-        numbers = {}
-        for number, milestone in enumerate(self._record.milestones):
-            numbers[milestone.name] = number
-            described = milestone.model_dump(include=_MILESTONE_FIELDS)
-            described["at"] = node_points[milestone.name]
-            described["reached"] = self._reached[milestone.name]
-            described["possibly"] = self._possibly_reached[milestone.name]
-            described["stopped"] = self._stopped[milestone.name]
-            milestones.append(described)
-        edges = []
-        for (source, target), number in self._edge_numbers.items():
-            ends = [numbers[source], numbers[target]]
-            bends = edge_points[source, target]
-            points.extend(bends)
-            edges.append({"ends": ends, "bends": bends, "count": self._travelled[number]})
-        file = self._record.file
-        return {
-            "name": self._name,
-            "file": file and shorten_path(file),
-            "reviewed": self._record.reviewed,
-            "conversations": self._statuses.total(),
-            "completed": self._statuses["completed"],
-            "layers": 1 + max(points, default=(0, 0))[0],
-            "breadth": max((place for _, place in points), default=0.0),
-            "milestones": milestones,
-            "edges": edges,
-        }
-
-
-def _get_status(record: ConversationRecord) -> str:
-    if record.goal_completed is None and record.progress_range is None:
-        return "nothing"
-    return {True: "completed", False: "missed", None: "undecided"}[record.goal_completed]
 
 
 def _embed(value: Any) -> Markup:

@@ -1,8 +1,9 @@
-"""The figures that the page draws: intervals by arm and kind of user, and guidelines."""
+"""What the page shows of a report besides its conversations: intervals by arm and kind of user, and guidelines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from arq_graph.milestones.reports.records import group_by
@@ -25,6 +26,15 @@ def describe_figures(report: Report) -> dict[str, Any]:
         "whiskers": whiskers,
         "guidelines": list(_describe_guidelines(report)),
     }
+
+
+def shorten_path(path: str) -> str:
+    """Return a path as it is given to others: below the current folder, or else the file's name alone."""
+    file = Path(path)
+    if not file.is_absolute():
+        return path
+    folder = Path.cwd()
+    return str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
 
 
 def _describe_completion(arm: str, user: str | None, records: Records) -> dict[str, Any]:
