@@ -138,7 +138,7 @@ def make_reply(
         question_message_id=str(message.id),
         question=question,
         calls=tuple(pending_calls),
-        times_asked=_count_times_asked(state, pending_calls),
+        times_asked=_count_earlier_questions(state, pending_calls),
     )
     paragraphs: list[str] = []
     if has_text and text.strip():
@@ -152,7 +152,7 @@ def make_reply(
     return Reply(message, write_agreements(state, agreement), event, has_text)
 
 
-def _count_times_asked(state: StateView, calls: Sequence[PendingCall]) -> int:
+def _count_earlier_questions(state: StateView, calls: Sequence[PendingCall]) -> int:
     """Return how often in a row the customer is asked about these calls, including the next question."""
     agreements = state.read_records("agreements", Agreement)
     if not agreements or agreements[-1].answer_message_id or agreements[-1].by != "customer":

@@ -186,7 +186,7 @@ def _describe_expected(detail: Mapping[str, Any], model: type[BaseModel]) -> str
 def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """Return the keys of a mapping at a location in a model; of a union, the keys of all its models."""
     keys: dict[str, None] = {}
-    for candidate in _find_models_at(model, loc):
+    for candidate in _find_candidate_models(model, loc):
         keys |= dict.fromkeys(candidate.model_fields)
     return list(keys)
 
@@ -194,14 +194,14 @@ def _list_keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
 def _format_choices(model: type[BaseModel], loc: Sequence[str | int]) -> str:
     """Return the values that a field may have, as the end of a sentence; "" if they can't be listed."""
     choices: list[str] = []
-    for candidate in _find_models_at(model, loc[:-1]):
+    for candidate in _find_candidate_models(model, loc[:-1]):
         field = candidate.model_fields.get(str(loc[-1]))
         if field is not None and get_origin(field.annotation) is Literal:
             choices.extend(map(str, get_args(field.annotation)))
     return f": write {' or '.join(choices)}" if choices else ""
 
 
-def _find_models_at(model: type[BaseModel], loc: Sequence[str | int]) -> list[type[BaseModel]]:
+def _find_candidate_models(model: type[BaseModel], loc: Sequence[str | int]) -> list[type[BaseModel]]:
     models = [model]
     for step in ("root", *loc):
         annotations = []

@@ -1,4 +1,4 @@
-"""What a client of AG-UI sends: the user's new messages, a button's question, or the answers to interrupts."""
+"""Reads what a client of AG-UI sends: the user's new messages, a button's question, or the answers to interrupts."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def explain_noted_turn(file: Path, conversation: str | None, number: int | None,
             texts[event.speaker] += f"{event.text}\n"
     if as_json:
         head = {"conversation": transcript.id, "turn": number, "turns": len(turns)}
-        said = {"customer": texts["user"].strip(), "reply": texts["agent"].strip()}
-        print_json(head | said | {"notes": [note.model_dump(mode="json") for note in notes]})
+        turn_texts = {"customer": texts["user"].strip(), "reply": texts["agent"].strip()}
+        print_json(head | turn_texts | {"notes": [note.model_dump(mode="json") for note in notes]})
         return
     show(join_parts(safe_text(transcript.id, "bold"), f" · turn {number} of {len(turns)}"), "")
     rows = [("Customer", "bold green", texts["user"]), ("Agent", "bold cyan", texts["agent"])]

@@ -257,13 +257,13 @@ class _Arguments:
         return copied
 
 
-def make_name(text: str, taken: Collection[str]) -> str:
-    """Return an identifier of ASCII letters, digits and underscores that isn't taken yet."""
+def make_name(text: str, used_names: Collection[str]) -> str:
+    """Return an identifier of ASCII letters, digits and underscores that isn't used yet."""
     stem = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:56]
     if not stem[:1].isalpha():
         stem = f"value_{stem}".strip("_")
     name, number = stem, 1
-    while name in taken:
+    while name in used_names:
         number += 1
         name = f"{stem}_{number}"
     return name

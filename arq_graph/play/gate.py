@@ -107,7 +107,7 @@ def _refuse() -> Response:
 def _limit_body(receive: Receive) -> Receive:
     size = 0
 
-    async def receive_limited() -> Message:
+    async def receive_within_limit() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
@@ -115,7 +115,7 @@ def _limit_body(receive: Receive) -> Receive:
             raise HTTPException(413, f"The request is larger than {MAX_BODY // 1024} kB.")
         return message
 
-    return receive_limited
+    return receive_within_limit
 
 
 def _add_headers(send: Send) -> Send:

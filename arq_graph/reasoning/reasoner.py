@@ -144,7 +144,7 @@ class Reasoner:
                 config makes no model of a configurable one.
         """
         question = Question(blueprint, messages, check)
-        (answer,) = self._in_mode(mode, blueprint).ask_all([question], config=config)
+        (answer,) = self._prepare_reasoner(mode, blueprint).ask_all([question], config=config)
         if isinstance(answer, ReasoningError):
             raise answer
         return answer
@@ -160,12 +160,12 @@ class Reasoner:
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
         question = Question(blueprint, messages, check)
-        (answer,) = await self._in_mode(mode, blueprint).aask_all([question], config=config)
+        (answer,) = await self._prepare_reasoner(mode, blueprint).aask_all([question], config=config)
         if isinstance(answer, ReasoningError):
             raise answer
         return answer
 
-    def _in_mode(self, mode: Mode | None, blueprint: type[ARQ]) -> Reasoner:
+    def _prepare_reasoner(self, mode: Mode | None, blueprint: type[ARQ]) -> Reasoner:
         if self.settings.derive:
             self.settings.derive.require_queries(blueprint)
         return make_reasoner(self, self.settings.module, mode=mode)

@@ -116,12 +116,12 @@ class UsageTracker(BaseCallbackHandler):
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the reasoner's `module`; calls that no reasoner made are under "other"."""
-        return self._sum_by("module")
+        return self._sum_usage("module")
 
     @property
     def by_model(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the model's name, that of its answer if there is one; "" if it isn't known."""
-        return self._sum_by("model")
+        return self._sum_usage("model")
 
     def __str__(self) -> str:
         """Format calls and tokens in a line for each module, and one for all."""
@@ -129,7 +129,7 @@ class UsageTracker(BaseCallbackHandler):
         lines.append(f"all: {_sum_calls(self._copy_calls())}")
         return "\n".join(lines)
 
-    def _sum_by(self, attribute: str) -> dict[str, ModuleUsage]:
+    def _sum_usage(self, attribute: str) -> dict[str, ModuleUsage]:
         groups: dict[str, list[_Call]] = {}
         for call in self._copy_calls():
             groups.setdefault(getattr(call, attribute), []).append(call)

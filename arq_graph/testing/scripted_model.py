@@ -113,20 +113,22 @@ class _Turn:
     def _judge_steps(self, prompt: Prompt, active: Container[str]) -> dict[str, Any]:
         """Return the answers about journeys; a step that no script names stays open."""
         answers: dict[str, list[Any]] = {"steps": [], "changed": [], "given_up": []}
-        named: list[str] = []
+        active_steps: list[str] = []
         other_branches = "not_known_yet"
         for step in prompt.now.get("judge", []):
             if step["id"] in active or step["id"] in self._answered:
-                named.append(step["id"])
+                active_steps.append(step["id"])
                 if step.get("condition"):
                     other_branches = "no"
         for step in prompt.now.get("judge", []):
             id = step["id"]
             judgement: dict[str, Any] = {
                 "action": step["action"],
-                "condition_holds": "yes" if id in named or not step.get("condition") else other_branches,
+                "condition_holds": "yes"
+                if id in active_steps or not step.get("condition")
+                else other_branches,
                 "asks_for_something": id not in active,
-                "done_when_holds": id in named,
+                "done_when_holds": id in active_steps,
             }
             if id in self._answered:
                 judgement["answered_by"] = prompt.request_id
@@ -143,10 +145,10 @@ class _Turn:
         """Return the calls that can be made now; a planner's and a speaker's answer is the reply if there are none."""
         keys = {tool["name"]: tool.get("key", tool["name"]) for tool in prompt.get_entries("tools")}
         calls: list[Call] = []
-        wanted: list[str] = []
+        wanted_calls: list[str] = []
         for call in self._calls:
             pending_ids = [entry["id"] for entry in prompt.pending_calls if self._is_same(call, entry)]
-            wanted += pending_ids
+            wanted_calls += pending_ids
             key = keys.get(call.name, call.name)
             is_refused = f".{key}" in " ".join(prompt.complaints)
             is_made = any(self._is_same(call, vars(line)) for line in prompt.results)
@@ -160,7 +162,7 @@ class _Turn:
             answers = describe_action(prompt, calls, "")
         else:
             answers = describe_action(prompt, (), self._get_reply(prompt))
-        return answers | {"still_wanted": wanted}
+        return answers | {"still_wanted": wanted_calls}
 
     def _is_same(self, call: Call, other: Mapping[str, Any]) -> bool:
         if other["tool"] != call.name:

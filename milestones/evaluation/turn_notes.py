@@ -56,22 +56,28 @@ def _make_notes(state: Mapping[str, Any], turn_id: str, agent: Agent | None) -> 
                 matches += match.expand()
         revisions = [revision for revision in all_revisions if revision.agent == name]
         sent = next((revision for revision in revisions if revision.sent), None)
+        violations: tuple[str, ...] = ()
+        if sent:
+            violations = sent.violations[:_MAX_NOTED]
         notes = [_note_guideline(match, sent) for match in matches if match.active]
         notes.sort(key=lambda note: note.outcome != "broken")
         confirmed: list[str] = []
         for agreement in agreements:
             if agreement.agent == name and agreement.answer_message_id == turn_id:
                 confirmed += [call.tool for call in agreement.calls]
+        unlocked = None
+        if agent and agent.name == name:
+            unlocked = _list_unlocked_tools(agent, notes)
         verdicts = [VerdictNote.model_validate(verdict) for verdict in all_verdicts if verdict.agent == name]
         yield TurnNote(
             agent=name,
             guidelines=tuple(notes[:_MAX_NOTED]),
             inactive=len(matches) - len(notes),
             is_checked=sent is not None and sent.broken is not None,
-            unlocked=_list_unlocked_tools(agent, notes) if agent and agent.name == name else None,
+            unlocked=unlocked,
             verdicts=tuple(verdicts[:_MAX_NOTED]),
             confirmed=tuple(confirmed[:_MAX_NOTED]),
-            violations=sent.violations[:_MAX_NOTED] if sent else (),
+            violations=violations,
             revisions=len(revisions),
         )
 
@@ -81,8 +87,10 @@ def _read_records(
 ) -> list[R]:
     """Return the records in a channel, of one turn if it is given; none if another program's data is in it."""
     rows = state.get(channel)
+    if not isinstance(rows, list):
+        return []
     try:
-        records = [record_type.model_validate(row) for row in (rows if isinstance(rows, list) else ())]
+        records = [record_type.model_validate(row) for row in rows]
     except ValidationError:
         return []
     return [record for record in records if turn_id in (None, record.turn)]
@@ -98,7 +106,9 @@ def _list_unlocked_tools(agent: Agent, active: Sequence[GuidelineNote]) -> tuple
 
 
 def _note_guideline(match: GuidelineMatch, sent: Revision | None) -> GuidelineNote:
-    broken = (sent.broken or {}) if sent else {}
+    broken: Mapping[str, str] = {}
+    if sent and sent.broken:
+        broken = sent.broken
     outcome: Literal["followed", "broken"] | None = None
     if match.guideline in broken:
         outcome = "broken"

@@ -148,7 +148,7 @@ class AgendaUser:
             return _Reply("", answer)
         done_when = self._progress.intent.done_when
         if done_when is not None and done_when.search(message.text):
-            return self._move_on()
+            return self._advance()
         if message.questions:
             return _join_replies(map(self._answer_question, message.questions))
         # An offer is answered once, and the facts that it names are told if the agent lacks them.
@@ -173,7 +173,7 @@ class AgendaUser:
         if self._is_guide and is_last_intent and not message.reports_failure:
             return _Reply("", "All right.")  # who guides waits for the end of the task
         if message.reports_failure or intent.done_when is None:
-            return self._move_on()
+            return self._advance()
         return _Reply("again", progress.wish)
 
     def _find_wrong_facts(self, message: AgentMessage) -> tuple[Fact, ...]:
@@ -246,7 +246,7 @@ class AgendaUser:
             answers.append((offer, 1.0, _Reply("no")))
         return answers
 
-    def _move_on(self) -> _Reply:
+    def _advance(self) -> _Reply:
         """Return the next wish; after the last one, the next challenge of the persona, and then the closing."""
         next_number = self._progress.number + 1
         if next_number < len(self.spec.intents):

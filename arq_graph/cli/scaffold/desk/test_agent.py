@@ -1,4 +1,4 @@
-"""What the agent has to do, tested without a model: each script says what the model would answer in a turn."""
+"""Tests of the agent without a model: each script says what the model would answer in a turn."""
 
 from __future__ import annotations
 

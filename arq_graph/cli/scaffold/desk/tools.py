@@ -1,4 +1,4 @@
-"""What the agent can do. Put calls of your own systems in the place of this shop in memory."""
+"""Tools of the agent. Put calls of your own systems in the place of this shop in memory."""
 
 from __future__ import annotations
 
