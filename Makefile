@@ -86,7 +86,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -qq -e ".[cli]" --group dev
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.docs: $(VENV)/.run
 	$(BIN)/python -m pip install -qq --group docs
 	@touch $@
 
