@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
+from functools import lru_cache
 from hashlib import blake2b
 from operator import is_
 from typing import Any, Literal, NamedTuple
@@ -131,6 +132,7 @@ class History:
 
     def _read(self, messages: Sequence[BaseMessage]) -> None:
         lines: list[Line] = []
+        message: Any
         for index, message in enumerate(messages, start=len(self.messages)):
             content = message.content
             if isinstance(content, str):
@@ -139,29 +141,30 @@ class History:
             else:
                 self._contents.append(deepcopy(content))
                 text = str(message.text)
-            if isinstance(message, AIMessage) and message.tool_calls:
+            kind = _get_kind(message.__class__)
+            if kind == "agent" and message.tool_calls:
                 for call in message.tool_calls:
                     self._unanswered.add(call, index, call["id"] or "", call["name"])
                 if not text:
                     continue
-            lines.append(self._number(message, text))
+            lines.append(self._number(message, text, kind))
         self.messages += tuple(messages)
         self.lines += tuple(lines)
 
-    def _number(self, message: BaseMessage, text: str) -> Line:
+    def _number(self, message: Any, text: str, speaker: Speaker) -> Line:
         call: Mapping[str, Any] | None = None
-        if isinstance(message, ToolMessage):
-            speaker: Speaker = "tool"
+        if speaker == "tool":
             self._result_count += 1
             id = make_id("T", self._result_count)
             call = self._unanswered.pop(message.tool_call_id)
             if call is None and message.name:
                 call = {"name": message.name, "args": {}}
         else:
-            speaker = _get_speaker(message)
+            if speaker == "agent" and message.response_metadata.get(COLLEAGUE):
+                speaker = "colleague"
             self._message_count += 1
             id = make_id("M", self._message_count)
-        attachments = _list_attachments(message)
+        attachments = () if message.content is text else _list_attachments(message)
         line = Line(id, speaker, message, text, call, attachments, self._image_count)
         if attachments:
             self._image_count += len(line.list_images())
@@ -173,16 +176,18 @@ def is_from_colleague(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and bool(message.response_metadata.get(COLLEAGUE))
 
 
-def _get_speaker(message: BaseMessage) -> Speaker:
-    if isinstance(message, HumanMessage):
+@lru_cache(maxsize=64)
+def _get_kind(message_class: type[BaseMessage]) -> Speaker:
+    """Return who speaks in messages of a class; asking each message itself takes pydantic longer."""
+    if issubclass(message_class, ToolMessage):
+        return "tool"
+    if issubclass(message_class, HumanMessage):
         return "customer"
-    if not isinstance(message, AIMessage):
-        return "system"
-    return "colleague" if is_from_colleague(message) else "agent"
+    return "agent" if issubclass(message_class, AIMessage) else "system"
 
 
 def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
-    message = line.message
+    message: Any = line.message
     # Written a member at a time: JSON's encoder takes much longer for an object than for a text.
     rendered = f'{{"id": "{line.id}", "from": "{line.speaker}"'
     text_key = "text"
@@ -205,7 +210,7 @@ def _render_line(line: Line, max_length: int, shows_images: bool) -> str:
             names = [f"image {number}" for number, _ in enumerate(line.list_images(), start=first)]
         names += line.list_unsupported(shows_images=shows_images)
         rendered += _render_member("attachments", names)
-    if isinstance(message, ToolMessage) and message.status == "error":
+    if line.speaker == "tool" and message.status == "error":
         rendered += _render_member("error", True)
     return rendered + "}"
 

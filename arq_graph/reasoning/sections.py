@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from json.encoder import encode_basestring
 from typing import Any, Literal, get_args
 
 import regex  # type: ignore[import-untyped]
@@ -77,7 +78,8 @@ def escaped(text: str) -> str:
 
 def as_json(value: Any) -> str:
     """Write `value` as one line of JSON that holds no angle bracket; what JSON cannot say becomes its `str`."""
-    return escaped(_ENCODER.encode(value))
+    text = encode_basestring(value) if type(value) is str else _ENCODER.encode(value)
+    return escaped(text)
 
 
 def section(value: Any, name: str) -> str:
