@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from arq_graph.milestones.milestone import END, Milestone
 from arq_graph.milestones.scoring import Score
@@ -138,33 +138,33 @@ class ConversationRecord(Record):
     turns: int
     calls: int
     wasted_calls: tuple[int, ...] = ()
-    too_early: Mapping[int, tuple[str, ...]] = {}
+    too_early: Mapping[int, tuple[str, ...]] = Field(default_factory=dict)
     repeated_calls: tuple[int, ...] = ()
-    invented_arguments: Mapping[int, tuple[str, ...]] = {}
+    invented_arguments: Mapping[int, tuple[str, ...]] = Field(default_factory=dict)
     unanswered_calls: tuple[int, ...] = ()
-    agreement: Mapping[str, float] = {}
-    reasons: Mapping[str, str] = {}
+    agreement: Mapping[str, float] = Field(default_factory=dict)
+    reasons: Mapping[str, str] = Field(default_factory=dict)
     reward: float | None = None
     arm: str | None = None
     scenario: str | None = None
     goal: str | None = None
     probes: str | None = None
     twin: str | None = None
-    expected: Mapping[str, JsonValue] = {}
+    expected: Mapping[str, JsonValue] = Field(default_factory=dict)
     user: str | None = None
     run: int | None = None
     seed: int | None = None
-    outcome: Mapping[str, bool | int | float] = {}
+    outcome: Mapping[str, bool | int | float] = Field(default_factory=dict)
     trials: int = 1
-    moves: Mapping[str, int] = {}
-    speech: Mapping[str, int] = {}
-    dialogue_acts: Mapping[str, int] = {}
+    moves: Mapping[str, int] = Field(default_factory=dict)
+    speech: Mapping[str, int] = Field(default_factory=dict)
+    dialogue_acts: Mapping[str, int] = Field(default_factory=dict)
     ended: Ended | None = None
     error: str | None = None
     model_calls: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
-    steps: Mapping[str, StepUsage] = {}
+    steps: Mapping[str, StepUsage] = Field(default_factory=dict)
     turn_seconds: tuple[float, ...] = ()
     guidelines: tuple[GuidelineUse, ...] = ()
 
