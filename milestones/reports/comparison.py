@@ -51,11 +51,12 @@ def compare(a: Report, b: Report) -> Comparison:
     """Compare two reports over the same conversations.
 
     The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
-    same id; both within a use case. Where records have no ids, conversations of the same content are pairs, and of the
-    others those that the user opens in the same words, if there are as many in A as in B. If each task has one pair,
-    yes-or-no figures are tested by McNemar's exact test and PR by flipping signs (`sign_flip_p`). Several runs of one
-    task depend on each other, as do those with several kinds of users: intervals are over tasks, and the signs of whole
-    tasks are flipped. Among use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
+    same id; both within a use case, and within an arm if the reports share one. Where records have no ids,
+    conversations of the same content are pairs, and of the others those that the user opens in the same words, if there
+    are as many in A as in B. If each task has one pair, yes-or-no figures are tested by McNemar's exact test and PR by
+    flipping signs (`sign_flip_p`). Several runs of one task depend on each other, as do those with several kinds of
+    users: intervals are over tasks, and the signs of whole tasks are flipped. Among use cases p is corrected by Holm.
+    Cost O(n), and a bounded number of draws a group.
 
     Args:
         a: The report that the differences are taken from: each is B's figure minus A's.
@@ -87,11 +88,14 @@ def compare(a: Report, b: Report) -> Comparison:
 
 def _find_partners(a: Sequence[ConversationRecord], b: Sequence[ConversationRecord]) -> dict[int, int]:
     """Return the index in B of the counterpart of each conversation of A that has one, by the index in A."""
+    shared_arms = {record.arm for record in a} & {record.arm for record in b}
     partners: dict[int, int] = {}
     for get_key in (_get_own_name, _get_content, _get_opening):
         paired_b = set(partners.values())
-        indexes_a = _index_by_key([index for index in range(len(a)) if index not in partners], a, get_key)
-        indexes_b = _index_by_key([index for index in range(len(b)) if index not in paired_b], b, get_key)
+        unpaired_a = [index for index in range(len(a)) if index not in partners]
+        unpaired_b = [index for index in range(len(b)) if index not in paired_b]
+        indexes_a = _index_by_key(unpaired_a, a, get_key, bool(shared_arms))
+        indexes_b = _index_by_key(unpaired_b, b, get_key, bool(shared_arms))
         for key, indexes in indexes_a.items():
             candidates = indexes_b.get(key, [])
             # Which of several with the same opening is missing, nobody knows.
@@ -101,13 +105,17 @@ def _find_partners(a: Sequence[ConversationRecord], b: Sequence[ConversationReco
 
 
 def _index_by_key(
-    indexes: Iterable[int], records: Sequence[ConversationRecord], get_key: Callable[..., str | None]
+    indexes: Iterable[int],
+    records: Sequence[ConversationRecord],
+    get_key: Callable[..., str | None],
+    within_arms: bool,
 ) -> dict[Hashable, list[int]]:
     by_key: dict[Hashable, list[int]] = {}
     for index in indexes:
         key = get_key(records[index])
         if key is not None:
-            by_key.setdefault((records[index].use_case, key), []).append(index)
+            arm = records[index].arm if within_arms else None
+            by_key.setdefault((records[index].use_case, arm, key), []).append(index)
     return by_key
 
 
@@ -131,12 +139,15 @@ def _get_name(record: ConversationRecord) -> str:
 
 def _name_runs(records: Sequence[ConversationRecord]) -> list[str]:
     """Return a name of each conversation, with the number of the run if it is not the first of its name."""
+    has_arms = len({record.arm for record in records}) > 1
     counts: Counter[str] = Counter()
     names = []
     for record in records:
         name = _get_name(record)
         if record.use_case is not None:
             name = f"{record.use_case}: {name}"
+        if has_arms:
+            name += f", {record.arm}"
         counts[name] += 1
         names.append(name if counts[name] == 1 else f"{name} (run {counts[name]})")
     return names

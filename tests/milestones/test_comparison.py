@@ -209,3 +209,13 @@ def test_broken_records_are_counted_and_stand_ins_named():
     comparison = compare(a.model_copy(update={"stand_ins": ("the judge",)}), report_goals(True))
     assert (comparison.broken_a, comparison.broken_b) == (2, 0)
     assert comparison.stand_ins == ("the judge",)
+
+
+def test_runs_are_paired_within_an_arm_if_both_reports_have_it():
+    def report_arms(**goals):
+        return report_on(*(make_talk(arm, goal, task="t", about={"arm": arm}) for arm, goal in goals.items()))
+
+    goal = compare(report_arms(old=True, new=False), report_arms(new=False)).overall.goal_completion
+    assert (goal.pairs, goal.a, goal.b) == (1, 0, 0)
+    assert compare(report_arms(old=True), report_arms(new=True, old=True)).only_b == ("task t, new",)
+    assert compare(report_arms(old=True), report_arms(new=True)).overall.pairs == 1
