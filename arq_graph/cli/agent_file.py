@@ -23,7 +23,7 @@ from arq_graph.cli import options
 from arq_graph.cli.journey_view import draw_journey
 from arq_graph.cli.model_choice import choose_model
 from arq_graph.cli.progress_display import StepDisplay
-from arq_graph.cli.screen import join_parts, name_grid, safe_text, show, show_heading, warn
+from arq_graph.cli.screen import join_parts, name_grid, note, safe_text, show, show_heading, warn
 from arq_graph.cli.threads import load_last_turn, open_existing_threads
 from arq_graph.cli.turn_view import guideline_text
 from arq_graph.milestones.evaluation.suite_file import SuiteFile
@@ -94,9 +94,9 @@ def check(agent: options.AgentFile) -> None:
         _warn_of_available_tools(journey, spec.always_available)
     unprepared = sum(map(needs_preparation, spec.judged_rules))
     if unprepared:
-        warn(
-            f"{unprepared} of {len(spec.judged_rules)} conditions are unprepared: what never changes about them is "
-            f"asked again in every turn; `arq-graph prepare {agent}` asks it once"
+        note(
+            f"`arq-graph prepare {agent}` saves tokens: it asks once what never changes about a guideline. For "
+            f"{unprepared} of {len(spec.judged_rules)} guidelines, this is still asked in every turn."
         )
     show(f"{agent} can be run.", style="green")
 
@@ -280,8 +280,8 @@ def _reply_lines(reply: Reply) -> list[RenderableType]:
 def _tool_lines(agent: Agent, tool: BaseTool) -> list[RenderableType]:
     arguments = []
     for argument in ToolSchema(tool).arguments:
-        optional = "" if argument.required else ", optional"
-        arguments.append(f"{argument.name}: {argument.type}{optional}")
+        optional = "" if argument.required else "; optional"
+        arguments.append(f"{argument.name} ({argument.type}{optional})")
     access = "always available"
     if tool.name not in agent.always_available:
         access = f"for {', '.join(agent.grants[tool.name])}"

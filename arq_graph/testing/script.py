@@ -86,8 +86,13 @@ class ScriptReader:
             ids.update(matches)
         return ids
 
-    def read_call(self, tool: Tool, arguments: Mapping[str, Any]) -> Call:
+    def read_call(self, listed_call: tuple[Tool, Mapping[str, Any]]) -> Call:
         """Return a call with the answers to the queries about its arguments."""
+        if not isinstance(listed_call, tuple) or len(listed_call) != 2:
+            raise InputError(
+                f'a call is a tool with its arguments, ("tool", {{…}}), not {listed_call!r:.100}'
+            )
+        tool, arguments = listed_call
         name = str(getattr(tool, "name", getattr(tool, "__name__", tool)))
         if name not in self.tools:
             _refuse(f"agent {self.agent.name!r} has no tool", name, self.tools)

@@ -56,7 +56,7 @@ def scripted_model(agent: Agent, scripts: Sequence[Script]) -> ScriptedChatModel
         if not 1 <= number <= len(turns):
             raise InputError(
                 f"turn {number} has no script: the agent asks {call.module or call.blueprint!r} about "
-                f"{prompt.request!r:.100}, and there are {len(turns)} scripts. Add Script(…) for it."
+                f"{prompt.request!r:.100}. Add Script(…) for it."
             )
         schema = call.schema or {"properties": {}}
         try:
@@ -74,7 +74,7 @@ class _Turn:
     def __init__(self, reader: ScriptReader, script: Script, journeys: set[str]) -> None:
         self._script = script
         self._reader = reader
-        self._calls = [reader.read_call(tool, arguments) for tool, arguments in script.calls]
+        self._calls = [reader.read_call(call) for call in script.calls]
         self._after_tools = reader.find_ids(script.active_after_tools)
         self._answered = reader.find_ids(script.answered)
         self._changed = reader.find_ids(script.changed)

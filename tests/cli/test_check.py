@@ -22,10 +22,10 @@ def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     assert "when the customer wants to cancel an order: cancel the order" in result.words
     assert "calls cancel_order" in result.out
     assert "Tools (2)" in result.out
-    assert "takes order_id: string, reason: string, optional" in result.out
+    assert "takes order_id (string), reason (string; optional)" in result.words
     assert "asks the customer first" in result.out
     assert 'asked as: "' in result.out
-    assert "2 of 3 conditions are unprepared" in result.words
+    assert "For 2 of 3 guidelines, this is still asked" in result.words
     assert "can be run" in result.out
 
 
@@ -49,9 +49,7 @@ def test_check_shows_each_journey_with_its_steps(cli, shop):
     assert "refund, after order, when it is broken: offer a refund" in result.words
     assert "ends when the customer wants to keep it" in result.words
     assert "for look-up, return-order" in result.words
-    assert (
-        "3 of 4 conditions are unprepared" in result.words
-    )  # what the journey is for is judged every turn, too
+    assert "For 3 of 4 guidelines" in result.words  # what the journey is for is judged every turn, too
     assert "always available" not in result.words
 
 

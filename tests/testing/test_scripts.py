@@ -142,6 +142,7 @@ def test_a_step_of_ones_own_is_answered_by_the_name_of_its_blueprint() -> None:
         (Script(active=["the customer is angry"]), "fits 2 guidelines or steps: name its id or its action"),
         (Script(calls=[("cancel", {})]), "no tool 'cancel'; did you mean `cancel_order`"),
         (Script(calls=[("get_order", {"order": "A-1"})]), "no argument 'order'; did you mean `order_id`"),
+        (Script(calls=["get_order"]), "a call is a tool with its arguments, .* not 'get_order'"),
     ],
 )
 def test_unknown_names_are_refused_before_anything_runs(script: Script, problem: str) -> None:
@@ -152,7 +153,7 @@ def test_unknown_names_are_refused_before_anything_runs(script: Script, problem:
 @pytest.mark.parametrize(
     ("scripts", "problem"),
     [
-        ([], "turn 1 has no script: the agent asks 'matcher' about 'Hello', and there are 0 scripts"),
+        ([], "turn 1 has no script: the agent asks 'matcher' about 'Hello'. Add Script"),
         ([Script()], r"scripts\[0\]: it has no reply to 'Hello': add reply="),
         (
             [
