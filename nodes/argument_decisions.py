@@ -20,6 +20,7 @@ from pydantic import WithJsonSchema, create_model
 from arq_graph.agent.json_schema import describe_type, inline_references
 from arq_graph.reasoning.blueprint import ARQ, combine_blueprints, query, respond
 from arq_graph.reasoning.schema import NotStrict, make_strict_schema
+from arq_graph.reasoning.sections import name_in_words
 
 # A name that could be mistaken for the generated property of another argument isn't used as a property's name.
 _PLAIN_NAME = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
@@ -83,11 +84,6 @@ class Argument:
         if self.choices is not None:
             entry["one_of"] = self.choices
         return entry
-
-
-def name_in_words(name: str) -> str:
-    """Return a name in code as words, such as "cancel order" for `cancel_order`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()
 
 
 def make_argument(

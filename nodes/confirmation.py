@@ -22,14 +22,13 @@ from arq_graph.agent.braces import fill_fields
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, PendingCall, ToolVerdict
 from arq_graph.agent.tools import get_argument_schema
-from arq_graph.nodes.argument_decisions import name_in_words
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.journey_run import note_done_steps
 from arq_graph.nodes.messages import make_agent_message
 from arq_graph.nodes.node import Update
 from arq_graph.nodes.state_view import StateView
 from arq_graph.nodes.yes import has_question_mark
-from arq_graph.reasoning.sections import INVISIBLE, split_words
+from arq_graph.reasoning.sections import INVISIBLE, name_in_words, split_words
 
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's key for it in a run's config
 
@@ -241,7 +240,7 @@ def _format_call(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -
 
 def _format_label(name: str) -> str:
     """Return an argument's name as the customer reads it: in words or, if it has other characters, as a value."""
-    return name.replace("_", " ") if _PLAIN_NAME.fullmatch(name) else _format_value(name)
+    return name_in_words(name) if _PLAIN_NAME.fullmatch(name) else _format_value(name)
 
 
 def _format_value(value: Any) -> str:

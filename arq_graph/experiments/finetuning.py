@@ -31,12 +31,11 @@ from arq_graph.milestones.transcripts.formats import BrokenRecord
 from arq_graph.milestones.turn_level.predictors import make_openai_definitions
 from arq_graph.milestones.turn_level.turn_steps import Dataset, read_records
 from arq_graph.models.scripted import ScriptedChatModel
-from arq_graph.nodes.argument_decisions import name_in_words
 from arq_graph.nodes.planner import PreActPlanner, ReActPlanner
 from arq_graph.nodes.speaking.move_schema import WORLD_CALL
 from arq_graph.reasoning.blueprint import dump_in_mode, read_answer
 from arq_graph.reasoning.reasoner import Reasoner
-from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.sections import clean, name_in_words
 
 Chat: TypeAlias = list[dict[str, str]]
 """Messages in the format of TRL: a system message, a user's and the assistant's."""

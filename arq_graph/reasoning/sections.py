@@ -71,6 +71,11 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
+def name_in_words(name: str) -> str:
+    """Return a name in code as words: "cancel order" for `cancel_order`, `cancel-order` and `cancelOrder`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()
+
+
 def escaped(text: str) -> str:
     """Return `text` without angle brackets, as JSON writes them, so that it cannot open or close a section."""
     return clean(text).replace("<", "\\u003c").replace(">", "\\u003e")

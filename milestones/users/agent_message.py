@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
+from arq_graph.reasoning.sections import name_in_words
+
 CONFIRMATION = "Reply yes to go ahead."
 """The end of the question by which code asks for the customer's agreement."""
 
@@ -32,8 +34,8 @@ class Fact:
 
     @property
     def label(self) -> str:
-        """The name in words: `order id`."""
-        return self.name.replace("_", " ")
+        """The name in words: `order id`, for `orderId` too."""
+        return name_in_words(self.name)
 
     @property
     def is_yes_or_no(self) -> bool:
@@ -139,7 +141,7 @@ def find_other_values(text: str, fact: Fact) -> set[str]:
     if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
         identifier = re.sub(r"\d+", r"\\d+", make_word_pattern(value))
         return set(re.findall(identifier, text))
-    label = r"[\s_]+".join(split_into_words(fact.name))
+    label = r"[\s_]+".join(split_into_words(fact.label))
     quoted_values = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text)
     values = {quoted.strip('"') for quoted in quoted_values}
     return values - _EQUAL_WORDS.get(value, set())

@@ -119,13 +119,13 @@ CASES: list[tuple[Any, dict[str, Any], str, dict[str, Any]]] = [
     (
         Camel,
         {"account": "A", "amountCents": 5},
-        'Pay (account: "A", amountCents: 5)',
+        'Pay (account: "A", amount cents: 5)',
         {"account": "A", "amount_cents": 5},
     ),
     (
         Named,
         {"account": "A"},
-        'Pay (account: "A", amountCents: 100000)',
+        'Pay (account: "A", amount cents: 100000)',
         {"account": "A", "amount_cents": 100_000},
     ),
     (Priced, {}, 'Pay (amount: 5.0, limit: "7")', {"amount": 5.0, "limit": 7}),

@@ -37,6 +37,11 @@ CHATTY = {"persona": "talkative"}
 CONFUSED = "I am sorry, I do not understand what you need from me."
 
 
+def test_a_slot_named_in_camel_case_is_asked_for_in_words():
+    wish = {"intents": [{"request": "Where is it?", "slots": {"orderId": "ORD-1002"}}]}
+    assert list_agenda_texts(wish, "What is the order id?", DONE)[1].endswith("The order id is ORD-1002.")
+
+
 def test_the_same_seed_gives_the_same_conversation():
     texts = ["Where is my parcel?", "Sure. The order id is ORD-1002.", "Thanks, goodbye!"]
     for _ in range(2):

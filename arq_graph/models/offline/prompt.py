@@ -132,8 +132,8 @@ def split_words(text: object) -> list[str]:
 
 
 def to_phrase(name: str) -> str:
-    """Return a name in code as words: `order_id` is "order id"."""
-    return " ".join(split_words(name))
+    """Return a name in code as words: `order_id` and `orderId` are "order id"."""
+    return " ".join(split_words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))
 
 
 def has_negation(text: str) -> bool:
