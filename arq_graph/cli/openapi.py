@@ -119,8 +119,10 @@ class _Reader:
         self._document = _load(source)
         version = self._document.get("openapi") if isinstance(self._document, dict) else None
         if not str(version).startswith(("3.0", "3.1")):
-            message = "must be an OpenAPI document of version 3.0 or 3.1; convert another (Swagger 2.0) first"
-            raise SpecError(f"{message}. Its `openapi` is {version!r:.40}", file=source)
+            message = (
+                f"must be an OpenAPI document of version 3.0 or 3.1, but its `openapi` is {version!r:.40}"
+            )
+            raise SpecError(f"{message}; convert it first", file=source)
 
     def list_operations(self) -> Iterator[tuple[str, str, Any, Any]]:
         paths = self._document.get("paths")

@@ -93,6 +93,13 @@ def test_each_operation_is_a_tool_and_what_changes_something_is_asked_first(make
     assert agent.toolbox["getOrder"].description == "Look up an order."
 
 
+def test_the_project_of_an_api_runs_offline_as_it_is(make_agent, cli, folder, monkeypatch):
+    make_agent(SHOP)
+    monkeypatch.chdir(folder / "shop")
+    assert cli("milestones", "check", "milestones.yaml", "--agent", "agent.yaml").code == 0
+    assert cli("evaluate", "suite.yaml", "--min-success", "0.6").code == 0
+
+
 def test_a_call_is_the_request_that_the_document_describes(shop):
     tools, requests = shop
     assert tools["getOrder"].invoke({"id": "a/../b?x"}) == {"status": "late"}
