@@ -38,7 +38,7 @@ _ARMS = ["guided", "pre-act"]
 _PAGE = DEFAULT_FILE.with_name("demo.html")
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one doesn't have the ids at hand, an unhelpful one guesses "
-    "wrongly. Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
+    "wrongly. Progress rate: the mean share of the way there that was covered."
 )
 
 
