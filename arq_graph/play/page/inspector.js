@@ -82,14 +82,16 @@ function tools(turn) {
   });
   const ran = new Set(turn.tools.map((run) => run.tool));
   const isNews = ({ kind, tool, problem }) => kind !== "declined" || !(ran.has(tool) || problem === "no call was proposed");
-  const refusals = turn.decisions.filter((verdict) => verdict.kind in VERDICTS && isNews(verdict)).map((verdict) => item("",
+  // The same call is decided on again in each pass of a turn.
+  const decisions = new Map(turn.decisions.map((verdict) => [JSON.stringify([verdict.tool, verdict.kind, verdict.arguments]), verdict]));
+  const refusals = [...decisions.values()].filter((verdict) => verdict.kind in VERDICTS && isNews(verdict)).map((verdict) => item("",
     title(el("code", {}, bdi(verdict.tool)), tag(VERDICTS[verdict.kind], "warn")), argumentList(verdict.arguments),
     verdict.argument ? text([el("code", {}, bdi(verdict.argument)), ` ${verdict.description}`]) : null,
     text(verdict.problem, "reason")));
   const waiting = requestsOf(turn).map((call) => item("", title(el("code", {}, bdi(call.name)), tag("waits for an operator", "warn")),
     argumentList(call.args)));
   const all = [...runs, ...refusals, ...waiting];
-  return all.length ? section("Tools", formatCount(runs.length, "call", "calls"), list(all)) : null;
+  return all.length ? section("Tools", `${formatNumber(runs.length)} called`, list(all)) : null;
 }
 
 function graphs(agent, turn) {
@@ -170,7 +172,7 @@ export function describeAgent(agent) {
   const rules = Object.entries(agent.guidelines);
   const tools = Object.entries(agent.tools).map(([name, description]) => [name, description.split("\n")[0]]);
   return [
-    head("What it can do", `${formatCount(rules.length, "rule", "rules")} · ${formatCount(tools.length, "tool", "tools")}`),
+    head("What it can do", `${formatCount(rules.length, "guideline", "guidelines")} · ${formatCount(tools.length, "tool", "tools")}`),
     text(agent.profile, "part"), graphs(agent),
     section("Guidelines", "", list(rules.map(([id, rule]) => item("", title(el("b", {}, bdi(id))), describeRule(rule))))),
     lines("Tools", tools),
