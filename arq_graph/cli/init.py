@@ -131,9 +131,12 @@ def _read_openapi(source: str) -> dict[str, str]:
 
 
 def _read_mcp_server(url: str) -> dict[str, str]:
-    tools = list_mcp_tools(McpServer(url=url), "server", Path())
+    try:
+        tools = list_mcp_tools(McpServer(url=url), "server", Path())
+    except SpecError as error:
+        raise SpecError(f"the MCP server {error}") from None
     if not tools:
-        raise SpecError(f"the MCP server {url} has no tools")
+        raise SpecError(f"the MCP server ({url}) has no tools")
     changing = [name for name, tool in tools.items() if not (tool.metadata or {}).get("readOnlyHint")]
     references = {name: f"mcp:server/{name}" for name in tools}
     return _describe_tools(references, changing, mcp={"server": {"url": url}})

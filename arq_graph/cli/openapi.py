@@ -102,7 +102,9 @@ def _load(source: str) -> Any:
             with urlopen(source, timeout=30) as stream:
                 text = read_limited(stream, MAX_TEXT_BYTES).decode("utf-8-sig")
         except (OSError, ValueError) as error:
-            raise SpecError(f"can't be downloaded: {error}; name a file instead", file=source) from None
+            raise SpecError(
+                f"can't be downloaded: {str(error).strip('<>')}; name a file instead", file=source
+            ) from None
     else:
         text = read_text(source, file_kind="OpenAPI document")
     try:
