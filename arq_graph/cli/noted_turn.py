@@ -96,7 +96,8 @@ def _split_turns(transcript: Transcript) -> list[dict[int, Event]]:
 
 
 def _lay_out_note(note: TurnNote) -> Iterator[RenderableType]:
-    show_heading(f"{note.agent}: {len(note.guidelines)} guidelines active, {note.inactive} not")
+    active = len(note.guidelines)
+    show_heading(f"{note.agent}: {active} of {active + note.inactive} guidelines active")
     for guideline in note.guidelines:
         score = "" if guideline.score is None else f"  score {guideline.score}"
         title = join_parts(
