@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Any, Literal
 from urllib.parse import urljoin
 from urllib.request import urlopen
@@ -50,6 +51,11 @@ class _ObjectSchema(BaseModel):
     required: list[str] = []
 
 
+class _KeyScheme(BaseModel):
+    place: Literal["query", "header", "cookie"] = Field(alias="in")
+    name: str
+
+
 class _Server(BaseModel):
     url: str
     variables: dict[str, dict[str, Any]] = {}
@@ -64,6 +70,7 @@ class _Level(BaseModel):
     parameters: list[Any] = []
     body: Any = Field(None, alias="requestBody")
     servers: list[_Server] = []
+    security: list[dict[str, Any]] | None = None
 
 
 def read_operations(source: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -167,6 +174,7 @@ class _Reader:
             "method": method,
             "server": self._find_address([server for level in levels for server in level.servers]),
             "path": path,
+            "key": self._find_key([level.security for level in levels]),
             "description": "\n\n".join(texts)[:_MAX_DESCRIPTION] or signature,
             "arguments": arguments.targets,
             "schema": arguments.make_schema(),
@@ -180,6 +188,16 @@ class _Reader:
             url = url.replace(f"{{{name}}}", str(variable.get("default")))
         url = urljoin(self._source, url)
         return url if url.startswith(("http://", "https://")) else ""
+
+    def _find_key(self, levels: list[list[dict[str, Any]] | None]) -> dict[str, str]:
+        """Return where a request has the key, and what is before it there: a bearer token by default."""
+        requirements = next(filter(None, levels), [])
+        for name in chain.from_iterable(requirements):
+            scheme = self.follow(find_definition(self._document, f"#/components/securitySchemes/{name}"))
+            if isinstance(scheme, dict) and scheme.get("type") == "apiKey":
+                key = _KeyScheme.model_validate(scheme)
+                return {"in": key.place, "name": key.name, "prefix": ""}
+        return {"in": "header", "name": "Authorization", "prefix": "Bearer "}
 
     def _list_parameters(self, path: str, raw_parameters: list[Any]) -> list[_Parameter]:
         """Return an operation's parameters, of which the last of a name counts; undeclared ones are text."""

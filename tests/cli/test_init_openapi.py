@@ -45,12 +45,26 @@ SHOP: dict[str, Any] = {
             "post": {
                 "operationId": "créer!",
                 "requestBody": make_body({"$ref": "#/components/schemas/Order"}),
+                "security": [{"InQuery": []}],
             },
-            "put": {"operationId": "replace", "requestBody": make_body({"type": "array", "items": ORDER})},
+            "put": {
+                "operationId": "replace",
+                "requestBody": make_body({"type": "array", "items": ORDER}),
+                "security": [{"InHeader": []}],
+            },
             "patch": {"requestBody": make_body({}, "multipart/form-data")},
         },
     },
-    "components": {"schemas": {"Order": ORDER}, "parameters": {"Trace": TRACE}},
+    "security": [{"Bearer": []}],
+    "components": {
+        "schemas": {"Order": ORDER},
+        "parameters": {"Trace": TRACE},
+        "securitySchemes": {
+            "Bearer": {"type": "http", "scheme": "bearer"},
+            "InQuery": {"type": "apiKey", "in": "query", "name": "token"},
+            "InHeader": {"type": "apiKey", "in": "header", "name": "X-Shop-Key"},
+        },
+    },
 }
 
 
@@ -109,7 +123,7 @@ def test_a_call_is_the_request_that_the_document_describes(shop):
     assert [(request.method, str(request.url)) for request in requests] == [
         ("GET", "https://eu.example.com/v1/orders/a%2F..%2Fb%3Fx"),
         ("GET", "https://eu.example.com/v1/orders?filter%5Bstatus%5D=late&filter%5Bstatus%5D=lost"),
-        ("POST", "https://eu.example.com/v1/orders"),
+        ("POST", "https://eu.example.com/v1/orders?token=secret"),
         ("PUT", "https://eu.example.com/v1/orders"),
     ]
     assert requests[1].headers["X-Trace"] == "true"
@@ -117,7 +131,8 @@ def test_a_call_is_the_request_that_the_document_describes(shop):
         {"item": None, "self": "me"},
         [{"item": "tent"}],
     ]
-    assert {request.headers["Authorization"] for request in requests} == {"Bearer secret"}
+    keys = [(request.headers.get("Authorization"), request.headers.get("X-Shop-Key")) for request in requests]
+    assert keys == [("Bearer secret", None), ("Bearer secret", None), (None, None), (None, "secret")]
 
 
 def test_a_failed_call_tells_the_model_why(shop):

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import httpx
 from langchain_core.tools import StructuredTool, ToolException
 
-KEY_HEADER, KEY_PREFIX = "Authorization", "Bearer "  # as the API wants its key
 MAX_CHARACTERS = 20_000
 """A longer answer fails: it would fill the model's prompt."""
 SEPARATORS = {"pipeDelimited": "|", "spaceDelimited": " "}
@@ -45,10 +44,11 @@ class Operation:
                 body = {**(body or {}), target["name"]: value}
             else:
                 body = value
+        if os.environ.get("API_KEY"):
+            key = self.details["key"]
+            parts[key["in"]][key["name"]] = key["prefix"] + os.environ["API_KEY"]
         if parts["cookie"]:
             parts["header"]["Cookie"] = "; ".join(map("=".join, parts["cookie"].items()))
-        if os.environ.get("API_KEY"):
-            parts["header"][KEY_HEADER] = KEY_PREFIX + os.environ["API_KEY"]
         try:
             response = client.request(
                 self.details["method"],
