@@ -15,8 +15,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _make_tables(match: re.Match[str]) -> str:
-    command = [sys.executable, "-m", "arq_graph", "schema", match[1]]
-    schema = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    printed = subprocess.check_output([sys.executable, "-m", "arq_graph", "schema", match[1]])
+    schema = json.loads(printed)
     tables = [_make_table(schema, match[1])]
     for name, part in schema["$defs"].items():
         for option in part.get("anyOf", [part]):
