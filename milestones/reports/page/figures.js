@@ -3,7 +3,7 @@
 function drawVerdict() {
   byId("verdict").append(...data.verdict.map((sentence, at) => el("span", { class: at ? "quiet" : null }, at ? " " : "", sentence)));
   const { overall, arms } = data.summary;
-  const scenarios = new Set(data.conversations.map((row) => row.scenario).filter(Boolean)).size;
+  const scenarios = new Set(data.conversations.filter((row) => row.scenario).map((row) => row.base)).size;
   const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
   const facts = [
     formatCount(overall.conversations, "conversation", "conversations"),
