@@ -176,6 +176,7 @@ class _Reader:
             "path": path,
             "key": self._find_key([level.security for level in levels]),
             "description": "\n\n".join(texts)[:_MAX_DESCRIPTION] or signature,
+            "body": arguments.body,
             "arguments": arguments.targets,
             "schema": arguments.make_schema(),
         }
@@ -220,6 +221,7 @@ class _Arguments:
         self._definition_names: dict[str, str] = {}  # by reference
         self._schema: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
         self.targets: dict[str, dict[str, Any]] = {}
+        self.body: dict[str, Any] = {"type": "", "required": False}
 
     def add_parameter(self, parameter: _Parameter) -> None:
         style = parameter.model_dump(include={"style", "explode"}, exclude_none=True)
@@ -231,15 +233,18 @@ class _Arguments:
 
     def add_body(self, body: _Body) -> None:
         """Add each property of an object as an argument, or any other body as one argument."""
-        schemas = [media.json_schema for kind, media in body.content.items() if re.search(r"json\b", kind)]
-        if not schemas:
+        kinds = [kind for kind in body.content if re.search(r"json\b", kind)]
+        if not kinds:
             raise ValueError(f"its body isn't JSON but {', '.join(body.content)}")
-        schema = self._reader.follow(schemas[0])
+        kinds.sort(key=lambda kind: kind.partition(";")[0] != "application/json")
+        self.body = {"type": kinds[0], "required": body.required}
+        raw_schema = body.content[kinds[0]].json_schema
+        schema = self._reader.follow(raw_schema)
         fields = _ObjectSchema()
         if isinstance(schema, dict) and schema.keys().isdisjoint(("allOf", "anyOf", "oneOf")):
             fields = _ObjectSchema.model_validate(schema)
         if not fields.properties:
-            self._add("body", schemas[0], {"in": "body"}, body.required)
+            self._add("body", raw_schema, {"in": "body"}, body.required)
             return
         for name, part in fields.properties.items():
             if not (isinstance(part, dict) and part.get("readOnly") is True):

@@ -28,6 +28,8 @@ def make_body(schema: Any, kind: str = "application/json") -> dict[str, Any]:
     return {"required": True, "content": {kind: {"schema": schema}}}
 
 
+SETTINGS = make_body({"properties": {"theme": {"type": "string"}}}, "application/merge-patch+json")
+NOTES = {"content": {**make_body({}, "text/json")["content"], **make_body({"type": "array"})["content"]}}
 SHOP: dict[str, Any] = {
     "openapi": "3.0.3",
     "servers": [{"url": "https://{region}.example.com/v1/", "variables": {"region": {"default": "eu"}}}],
@@ -54,6 +56,8 @@ SHOP: dict[str, Any] = {
             },
             "patch": {"requestBody": make_body({}, "multipart/form-data")},
         },
+        "/settings": {"patch": {"operationId": "change", "requestBody": SETTINGS}},
+        "/notes": {"put": {"operationId": "annotate", "requestBody": NOTES}},
     },
     "security": [{"Bearer": []}],
     "components": {
@@ -102,8 +106,9 @@ def shop(make_agent, monkeypatch):
 
 def test_each_operation_is_a_tool_and_what_changes_something_is_asked_first(make_agent):
     agent = make_agent(SHOP)
-    assert list(agent.toolbox) == ["getOrder", "delete_orders_id", "getOrder_2", "cr_er", "replace"]
-    assert list(agent.confirm) == ["delete_orders_id", "cr_er", "replace"]
+    changing = ["delete_orders_id", "cr_er", "replace", "change", "annotate"]
+    assert list(agent.confirm) == changing
+    assert agent.toolbox.keys() == {"getOrder", "getOrder_2", *changing}
     assert agent.toolbox["getOrder"].description == "Look up an order."
 
 
@@ -133,6 +138,21 @@ def test_a_call_is_the_request_that_the_document_describes(shop):
     ]
     keys = [(request.headers.get("Authorization"), request.headers.get("X-Shop-Key")) for request in requests]
     assert keys == [("Bearer secret", None), ("Bearer secret", None), (None, None), (None, "secret")]
+
+
+def test_a_body_has_the_media_type_of_the_document_and_a_required_one_is_always_sent(shop):
+    tools, requests = shop
+    tools["change"].invoke({"theme": None})
+    tools["change"].invoke({})
+    tools["annotate"].invoke({"body": ["fragile"]})
+    tools["annotate"].invoke({})
+    bodies = [(request.headers.get("Content-Type"), request.content) for request in requests]
+    assert bodies == [
+        ("application/merge-patch+json", b'{"theme": null}'),
+        ("application/merge-patch+json", b"{}"),
+        ("application/json", b'["fragile"]'),
+        (None, b""),
+    ]
 
 
 def test_a_failed_call_tells_the_model_why(shop):

@@ -35,7 +35,8 @@ class Operation:
     def call(self, /, **arguments: Any) -> Any:
         """Call the operation, and return what the API answers."""
         parts: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "header": {}, "cookie": {}}
-        body: Any = None
+        is_body_required = self.details["body"]["required"]
+        body: Any = {} if is_body_required else None
         for argument, value in arguments.items():
             target = self.details["arguments"][argument]
             if target["in"] != "body":
@@ -47,6 +48,10 @@ class Operation:
         if os.environ.get("API_KEY"):
             key = self.details["key"]
             parts[key["in"]][key["name"]] = key["prefix"] + os.environ["API_KEY"]
+        content = None
+        if body is not None or is_body_required:
+            content = json.dumps(body)
+            parts["header"]["Content-Type"] = self.details["body"]["type"]
         if parts["cookie"]:
             parts["header"]["Cookie"] = "; ".join(map("=".join, parts["cookie"].items()))
         try:
@@ -55,7 +60,7 @@ class Operation:
                 self._make_url(parts["path"]),
                 params=parts["query"],
                 headers={name: value.encode() for name, value in parts["header"].items()},
-                json=body,
+                content=content,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ToolException(f"The API can't be reached: {error}") from error
