@@ -17,6 +17,7 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.reports.graph_registry import GraphSource, get_graphs_by_name
 from arq_graph.milestones.reports.scoring_run import NumberedOutcomes, ScoringRun, score_transcripts
 from arq_graph.milestones.scoring import has_functions
+from arq_graph.milestones.tool_schemas import get_argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
 
@@ -42,6 +43,8 @@ def score_in_processes(
     Raises:
         InputError: One of the processes ended early.
     """
+    if tools is not None:
+        tools = get_argument_schemas(tools)  # LangChain's tools can't be pickled
     context = get_context("spawn")  # a fork would have the threads of this process
     processes = {}
     try:

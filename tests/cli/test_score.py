@@ -220,3 +220,22 @@ def test_several_processes_score_what_one_scores(cli, chats, folder):
     assert (folder / "together.json").read_text() == (folder / "alone.json").read_text()
     assert "the agent's model was a fake" in together.words
     assert not list(folder.glob("*.partial.jsonl"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [("--milestones", "shop.yaml"), ("--journey", "lamps")])
+def test_several_processes_know_the_tools_of_an_agent(cli, chats, folder, graph):
+    code = "def find(name: str):\n    'Find a lamp.'\ndef buy():\n    'Buy it.'\n"
+    (folder / "lamps.py").write_text(code)
+    (folder / "agent.yaml").write_text("""
+name: Lamps
+profile: You sell lamps.
+tools: [lamps:find, lamps:buy]
+journeys:
+- {id: lamps, condition: always, steps: [{id: find, action: find the lamp, tools: ["lamps:find"]}]}
+""")
+    score = ["score", chats, "--agent", "agent.yaml", *graph, "--processes"]
+    alone = cli(*score, "1", "--json", "alone.json")
+    together = cli(*score, "2", "--json", "together.json")
+    assert (together.code, alone.code) == (0, 0), together.words
+    assert (folder / "together.json").read_text() == (folder / "alone.json").read_text()
