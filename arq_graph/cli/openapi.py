@@ -224,6 +224,9 @@ class _Arguments:
         self.body: dict[str, Any] = {"type": "", "required": False}
 
     def add_parameter(self, parameter: _Parameter) -> None:
+        if parameter.style in ("matrix", "label"):
+            problem = f"has the style {parameter.style}, which isn't supported"
+            raise ValueError(f"its parameter {parameter.name:.50} {problem}")
         style = parameter.model_dump(include={"style", "explode"}, exclude_none=True)
         target = {"in": parameter.place, "name": parameter.name, **style}
         schema = parameter.json_schema

@@ -21,6 +21,8 @@ ORDER = {
 }
 ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
 STATUS = {"name": "filter[status]", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}
+COLOR = {"name": "X-Color", "in": "header", "style": "simple", "explode": True, "schema": {"type": "object"}}
+SESSION = {"name": "session", "in": "cookie", "schema": {"type": "string"}}
 TRACE = {"name": "X-Trace", "in": "header", "schema": {"type": "boolean"}}
 
 
@@ -55,6 +57,11 @@ SHOP: dict[str, Any] = {
                 "security": [{"InHeader": []}],
             },
             "patch": {"requestBody": make_body({}, "multipart/form-data")},
+        },
+        "/colors/{id}": {
+            "get": {"operationId": "paint", "parameters": [STATUS, COLOR, SESSION, TRACE]},
+            "parameters": [ID],
+            "head": {"parameters": [{**ID, "style": "matrix"}]},
         },
         "/settings": {"patch": {"operationId": "change", "requestBody": SETTINGS}},
         "/notes": {"put": {"operationId": "annotate", "requestBody": NOTES}},
@@ -108,7 +115,7 @@ def test_each_operation_is_a_tool_and_what_changes_something_is_asked_first(make
     agent = make_agent(SHOP)
     changing = ["delete_orders_id", "cr_er", "replace", "change", "annotate"]
     assert list(agent.confirm) == changing
-    assert agent.toolbox.keys() == {"getOrder", "getOrder_2", *changing}
+    assert agent.toolbox.keys() == {"getOrder", "getOrder_2", "paint", *changing}
     assert agent.toolbox["getOrder"].description == "Look up an order."
 
 
@@ -155,6 +162,18 @@ def test_a_body_has_the_media_type_of_the_document_and_a_required_one_is_always_
     ]
 
 
+def test_a_header_and_a_cookie_hold_just_the_argument_and_nothing_if_it_is_null(shop):
+    tools, requests = shop
+    tools["paint"].invoke({"id": "7", "X_Color": {"R": 1, "G": 2}, "session": "x; admin=1"})
+    tools["paint"].invoke(
+        {"id": "7", "filter_status": None, "X_Color": None, "X_Trace": None, "session": None}
+    )
+    assert requests[0].headers["X-Color"] == "R=1,G=2"
+    assert requests[0].headers["Cookie"] == "session=x%3B%20admin%3D1"
+    assert str(requests[1].url) == "https://eu.example.com/v1/colors/7"
+    assert requests[1].headers.keys().isdisjoint(("x-color", "x-trace", "cookie"))
+
+
 def test_a_failed_call_tells_the_model_why(shop):
     tools, requests = shop
     assert tools["getOrder"].invoke({"id": "missing"}) == "The API answers 404: no such order"
@@ -162,10 +181,11 @@ def test_a_failed_call_tells_the_model_why(shop):
     assert len(requests) == 1
 
 
-def test_an_operation_that_takes_no_json_is_left_out_with_a_warning(cli, folder):
+def test_an_operation_that_cannot_be_called_is_left_out_with_a_warning(cli, folder):
     (folder / "api.yaml").write_text(yaml.safe_dump(SHOP))
     result = cli("init", "shop", "--from", "api.yaml")
     assert "left out: PATCH /orders: its body isn't JSON but multipart/form-data" in result.words
+    assert "HEAD /colors/{id}: its parameter id has the style matrix, which isn't supported" in result.words
 
 
 HOSTILE = [

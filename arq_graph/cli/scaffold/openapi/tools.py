@@ -39,12 +39,16 @@ class Operation:
         body: Any = {} if is_body_required else None
         for argument, value in arguments.items():
             target = self.details["arguments"][argument]
+            if target["in"] in ("query", "header", "cookie") and value is None:
+                continue
             if target["in"] != "body":
                 parts[target["in"]].update(_serialize(target, value))
             elif "name" in target:
                 body = {**(body or {}), target["name"]: value}
             else:
                 body = value
+        for name, text in parts["cookie"].items():
+            parts["cookie"][name] = quote(text, safe="")
         if os.environ.get("API_KEY"):
             key = self.details["key"]
             parts[key["in"]][key["name"]] = key["prefix"] + os.environ["API_KEY"]
@@ -97,6 +101,8 @@ def _serialize(target: dict[str, Any], value: Any) -> dict[str, Any]:
             return {f"{name}[{key}]": _write(item) for key, item in value.items()}
         if is_query and is_exploded:
             return {key: _write(item) for key, item in value.items()}
+        if is_exploded:
+            return {name: ",".join(f"{key}={_write(item)}" for key, item in value.items())}
         value = [part for item in value.items() for part in item]
     if not isinstance(value, list):
         return {name: _write(value)}
