@@ -23,13 +23,13 @@ _TEXTS = {"prompt", "answer", "schema"}
 
 
 class CallRecorder(BaseCallbackHandler):
-    """Records model calls as JSON, and reports each without its texts when it begins and when it ends."""
+    """Adds a turn's model calls to `calls` as JSON, and reports each without its texts when it begins and ends."""
 
     run_inline = True  # in async runs, too: what it does takes no time
 
-    def __init__(self, report: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, calls: dict[str, dict[str, Any]], report: Callable[[dict[str, Any]], None]) -> None:
+        self._calls = calls
         self._report = report
-        self.calls: dict[str, dict[str, Any]] = {}
 
     def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a prompt, and the schema or the tools that it comes with."""
@@ -45,7 +45,7 @@ class CallRecorder(BaseCallbackHandler):
             "prompt": [(message.type, str(message.text)) for message in messages[0]],
             "schema": _format_json(schema) if schema else "",
         }
-        self.calls[call["id"]] = call
+        self._calls[call["id"]] = call
         self._forget_oldest()
         self._report_call(call)
 
@@ -63,7 +63,7 @@ class CallRecorder(BaseCallbackHandler):
         self._end(run_id, error=describe_error(error))
 
     def _end(self, run_id: UUID, **results: Any) -> None:
-        if call := self.calls.get(str(run_id)):
+        if call := self._calls.get(str(run_id)):
             call |= results | {"seconds": time.time() - call["started"]}
             self._report_call(call)
 
@@ -71,9 +71,9 @@ class CallRecorder(BaseCallbackHandler):
         self._report({name: value for name, value in call.items() if name not in _TEXTS})
 
     def _forget_oldest(self) -> None:
-        sizes = [sum(len(text) for _, text in call["prompt"]) for call in self.calls.values()]
+        sizes = [sum(len(text) for _, text in call["prompt"]) for call in self._calls.values()]
         while len(sizes) > MAX_CALLS or sum(sizes) > MAX_CHARACTERS:
-            del sizes[0], self.calls[next(iter(self.calls))]
+            del sizes[0], self._calls[next(iter(self._calls))]
 
 
 def _format_json(value: Any) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -42,6 +43,10 @@ class Journal:
         with suppress(RuntimeError):  # the loop may have ended
             self._loop.call_soon_threadsafe(self._changed.set)
 
+    def note(self, name: str, value: Any) -> None:
+        """Append an event of the playground's own; from any thread."""
+        self.write(CustomEvent(name=name, value=value))
+
     async def read(self, after: int) -> list[dict[str, Any]]:
         """Return what follows the first entries; if nothing does, wait for it, and return nothing if it takes long."""
         with suppress(TimeoutError):
@@ -57,7 +62,7 @@ class Conversation:
 
     def __init__(self, source: AgentSource, make_app: Callable[..., App], model: str) -> None:
         self.source = source
-        self.recorder = CallRecorder(lambda call: self._note("model_call", call))
+        self.calls: dict[str, dict[str, Any]] = {}  # those of all turns
         self._make_app = make_app
         self._model = model
         self._checkpointer = MemorySaver()
@@ -125,7 +130,7 @@ class Conversation:
 
     @property
     def _config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": self.journal.id}, "callbacks": [self.recorder]}
+        return {"configurable": {"thread_id": self.journal.id}}
 
     async def _reload(self) -> None:
         try:
@@ -137,7 +142,7 @@ class Conversation:
             self._note("agent_loaded", self._description)
 
     def _note(self, name: str, value: Any = None) -> None:
-        self.journal.write(CustomEvent(name=name, value=value or {}))
+        self.journal.note(name, value or {})
 
     def _note_problem(self, problem: str) -> None:
         self._problem = problem
@@ -145,11 +150,14 @@ class Conversation:
 
     async def _run_turn(self, request: RunAgentInput, journal: Journal) -> None:
         for message in request.messages:
-            journal.write(CustomEvent(name="customer", value=message.model_dump(mode="json")))
+            journal.note("customer", message.model_dump(mode="json"))
         for answer in request.resume or ():
-            journal.write(CustomEvent(name="operator", value=answer.model_dump(mode="json")))
+            journal.note("operator", answer.model_dump(mode="json"))
+        # A tool's thread may go on after a restart, so what it does is written to the journal of its own turn.
+        recorder = CallRecorder(self.calls, partial(journal.note, "model_call"))
+        config: RunnableConfig = {"callbacks": [recorder]}
         options: dict[str, Any] = {"shows_internals": True, "durability": "sync"}
-        async with aclosing(agui_events(self._app, request, self._config, **options)) as events:
+        async with aclosing(agui_events(self._app, request, config, **options)) as events:
             async for event in events:
                 journal.write(event)
 

@@ -70,7 +70,7 @@ class _Endpoints:
         return JSONResponse({"conversation": journal.id, "entries": await journal.read(after)})
 
     async def send_call(self, request: Request) -> Response:
-        call = self._conversation.recorder.calls.get(request.path_params["id"])
+        call = self._conversation.calls.get(request.path_params["id"])
         if call is None:
             raise InputError("This call isn't stored any more: only those of the last turns are.")
         return JSONResponse(call)

@@ -75,10 +75,14 @@ class Playground:
         """Return the value of the last event with this name."""
         return [entry["value"] for entry in self.entries if entry.get("name") == name][-1]
 
-    def run(self, **fields: Any) -> dict[str, Any]:
-        """Run a turn to its end, and return the event that ends it."""
+    def begin(self, **fields: Any) -> None:
+        """Begin a turn."""
         request = {"threadId": "", "runId": "", "state": {}, "messages": [], "tools": [], "context": []}
         assert self.post("/turns", request | {"forwardedProps": {}} | fields).status_code == 200
+
+    def run(self, **fields: Any) -> dict[str, Any]:
+        """Run a turn to its end, and return the event that ends it."""
+        self.begin(**fields)
         for _ in range(60):
             for entry in self.read():
                 if entry["type"] in ("RUN_FINISHED", "RUN_ERROR"):
@@ -99,12 +103,14 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Playground]]:
     """Starts a playground; its model answers as `brain` is told."""
     clients: list[TestClient] = []
 
-    def start(confirm: str = "none", agent: str = AGENT, opens: bool = True, **script: Any) -> Playground:
+    def start(
+        confirm: str = "none", agent: str = AGENT, tools: str = TOOLS, opens: bool = True, **script: Any
+    ) -> Playground:
         lines = agent.replace("CONFIRM", confirm)
         if confirm == "none":
             lines = "\n".join(line for line in lines.splitlines() if not line.startswith("confirm")) + "\n"
         (tmp_path / "agent.yaml").write_text(lines)
-        (tmp_path / "desk.py").write_text(TOOLS)
+        (tmp_path / "desk.py").write_text(tools)
         script = {"judge": {"look-up": 9}, "call": {"find_parcel": {"number": "P-1"}}} | script
         model = brain(**{"reply": "It is on its way."} | script)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from arq_graph.agent.modules import load_object
 from arq_graph.milestones import Suite
 from tests.play.conftest import AGENT, TOOLS
 
@@ -11,6 +12,21 @@ journeys:
   condition: they complain
   steps: [{id: find, action: find the parcel, tools: [desk:find_parcel]}, {id: sorry, action: apologise, after: find}]
 """
+
+TOOL_WITH_A_MODEL = '''\
+from threading import Event
+from langchain_core.language_models import FakeListChatModel
+
+def find_parcel(number: str) -> str:
+    """Find a parcel."""
+    find_parcel.has_begun.set()
+    find_parcel.may_end.wait(10)
+    FakeListChatModel(responses=["On its way"]).invoke(number)
+    find_parcel.has_ended.set()
+    return number
+
+find_parcel.has_begun, find_parcel.may_end, find_parcel.has_ended = Event(), Event(), Event()
+'''
 
 
 def test_a_turn_shows_what_led_to_the_reply(playground: Any) -> None:
@@ -119,6 +135,19 @@ def test_a_module_beside_the_file_is_read_again(playground: Any) -> None:
     playground.read_until("agent_loaded")
     playground.say("And now?")
     assert playground.get_value("tool_called")["result"] == "P-1 has just been delivered"
+
+
+def test_a_tool_that_goes_on_after_a_restart_writes_nothing_to_the_new_conversation(start: Any) -> None:
+    playground = start(tools=TOOL_WITH_A_MODEL)
+    message = {"id": "m1", "role": "user", "content": "Where is P-1?"}
+    playground.begin(messages=[message])
+    tool: Any = load_object("desk:find_parcel", playground.folder)
+    assert tool.has_begun.wait(10)
+    playground.post("/restart")
+    tool.may_end.set()
+    assert tool.has_ended.wait(10)
+    playground.read()
+    assert [entry["name"] for entry in playground.entries] == ["agent_loaded"]
 
 
 # Saving

@@ -47,7 +47,7 @@ const CUSTOM = {
     conversation.takeover = null;
   },
   handed_over: (turn, value) => { conversation.takeover = value.takeover; },
-  model_call: (turn, value) => turn.calls.set(value.id, value),
+  model_call: (turn, value) => turn?.calls.set(value.id, value),
   guidelines_matched: (turn, value) => { turn.matches = value.matches; },
   journeys_advanced: (turn, value) => { turn.journeys = value.journeys; },
   progress_made: (turn, value) => turn.progress.set(value.progress.journey || "", value.progress),
