@@ -47,7 +47,11 @@ def _make_results(measured: Score) -> list[dict[str, Any]]:
         "undecided": list(measured.undecided),
         "forbidden": [str(event.rule) for event in measured.forbidden],
     }
-    comment = "; ".join(f"{label}: {', '.join(values)}" for label, values in names.items() if values)
+    remarks: list[str] = []
+    for label, values in names.items():
+        if values:
+            remarks.append(f"{label}: {', '.join(values)}")
+    comment = "; ".join(remarks)
     low, high = measured.progress_range or (None, None)
     progress = {"low": low, "high": high, **names}
     goal = progress.copy()

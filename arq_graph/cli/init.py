@@ -124,9 +124,12 @@ def _read_openapi(source: str) -> dict[str, str]:
     operations, omitted = read_operations(source)
     for line in omitted:
         warn(f"left out: {line}")
-    methods = {name: operation["method"] for name, operation in operations.items()}
-    changing = [name for name, method in methods.items() if method not in ("get", "head")]
-    references = {name: f"tools:api.{name}" for name in operations}
+    references: dict[str, str] = {}
+    changing: list[str] = []
+    for name, operation in operations.items():
+        references[name] = f"tools:api.{name}"
+        if operation["method"] not in ("get", "head"):
+            changing.append(name)
     return _describe_tools(references, changing) | {"OPERATIONS": json.dumps(operations, indent=1)}
 
 
@@ -137,8 +140,12 @@ def _read_mcp_server(url: str) -> dict[str, str]:
         raise SpecError(f"the MCP server {error}") from None
     if not tools:
         raise SpecError(f"the MCP server ({url}) has no tools")
-    changing = [name for name, tool in tools.items() if not (tool.metadata or {}).get("readOnlyHint")]
-    references = {name: f"mcp:server/{name}" for name in tools}
+    references: dict[str, str] = {}
+    changing: list[str] = []
+    for name, tool in tools.items():
+        references[name] = f"mcp:server/{name}"
+        if not (tool.metadata or {}).get("readOnlyHint"):
+            changing.append(name)
     return _describe_tools(references, changing, mcp={"server": {"url": url}})
 
 

@@ -90,12 +90,16 @@ def _describe_stops(records: Records) -> str | None:
     milestone = _find_top(stops)
     if milestone not in (None, END):
         text += f", most often stopping at {milestone} ({stops[milestone]:,})"
-    kinds = {kind: len(group) for kind, group in group_by(decided, lambda record: record.user).items()}
     missed_by_kind = Counter(record.user for record in missed)
-    kind = _find_top({kind: missed_by_kind[kind] / count for kind, count in kinds.items()})
-    if kind is not None and len(kinds) > 1:
-        share = f"{missed_by_kind[kind]:,} of {kinds[kind]:,}"
-        text += f"; {kind} customers{_REMARKS.get(kind, '')} missed it most often ({share})"
+    kinds: dict[str, int] = {}
+    missed_shares: dict[str, float] = {}
+    for kind, group in group_by(decided, lambda record: record.user).items():
+        kinds[kind] = len(group)
+        missed_shares[kind] = missed_by_kind[kind] / len(group)
+    worst_kind = _find_top(missed_shares)
+    if worst_kind is not None and len(kinds) > 1:
+        share = f"{missed_by_kind[worst_kind]:,} of {kinds[worst_kind]:,}"
+        text += f"; {worst_kind} customers{_REMARKS.get(worst_kind, '')} missed it most often ({share})"
     return f"{text}."
 
 
