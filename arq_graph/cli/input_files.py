@@ -173,9 +173,9 @@ def read_conversations(files: Sequence[Path]) -> Iterator[Transcript | BrokenRec
 def iterate_conversations(files: Sequence[Path]) -> Iterator[ReadRecord]:
     """Yield a function for each conversation of several files that reads it; see `read_conversations`."""
     for file in files:
-        with open_regular_file(file) as stream:
-            is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
         try:
+            with convert_file_errors(f"{file} cannot be read"), open_regular_file(file) as stream:
+                is_database = stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
             if is_database:
                 from arq_graph.cli.threads import read_threads  # langgraph takes seconds to load
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from arq_graph.cli import reduce_garbage_collection
 from arq_graph.cli.input_files import iterate_conversations
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, describe_error
 from arq_graph.milestones.reports.graph_registry import GraphSource, get_graphs_by_name
 from arq_graph.milestones.reports.scoring_run import NumberedOutcomes, ScoringRun, score_transcripts
 from arq_graph.milestones.scoring import has_functions
@@ -41,7 +41,7 @@ def score_in_processes(
     """Yield the outcomes of all conversations of a run as they come from the processes.
 
     Raises:
-        InputError: One of the processes ended early.
+        InputError: One of the processes failed or ended early.
     """
     if tools is not None:
         tools = get_argument_schemas(tools)  # LangChain's tools can't be pickled
@@ -71,21 +71,33 @@ def score_in_processes(
 
 def _receive(receiver: Any) -> tuple[NumberedOutcomes, set[str], bool]:
     try:
-        outcomes, stand_ins, is_last = receiver.recv()
+        message = receiver.recv()
     except EOFError:
         raise InputError(
             "a process that scored conversations died, perhaps for want of memory: with `--processes 1`, this one "
             "scores them all"
         ) from None
+    if isinstance(message, str):
+        raise InputError(message)
+    outcomes, stand_ins, is_last = message
     return outcomes, stand_ins, is_last
 
 
 def _score_share(
     sender: Connection, files: Sequence[Path], graphs: GraphSource, tools: Any, share: int, process_count: int
 ) -> None:
-    """Score every conversation whose number leaves the remainder `share`, and send the outcomes in batches."""
+    """Score every conversation whose number leaves the remainder `share`; an error is sent as a text."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and closes the pipe
     reduce_garbage_collection()
+    try:
+        _send_outcomes(sender, files, graphs, tools, share, process_count)
+    except Exception as error:
+        sender.send(describe_error(error))
+
+
+def _send_outcomes(
+    sender: Connection, files: Sequence[Path], graphs: GraphSource, tools: Any, share: int, process_count: int
+) -> None:
     run = score_transcripts(graphs, _read_share(files, share, process_count), tools=tools)
     run.numbers = count(share, process_count)
 

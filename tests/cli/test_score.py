@@ -12,6 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 
 from arq_graph import OfflineChatModel
+from arq_graph.cli.input_files import read_conversations
 from arq_graph.milestones import read_report
 from tests.cli.shop import make_endpoint_handler, options
 from tests.reasoning.endpoint import Endpoint, refusal, status
@@ -239,3 +240,21 @@ journeys:
     together = cli(*score, "2", "--json", "together.json")
     assert (together.code, alone.code) == (0, 0), together.words
     assert (folder / "together.json").read_text() == (folder / "alone.json").read_text()
+
+
+@pytest.mark.slow
+def test_an_error_in_one_of_several_processes_is_reported_as_it_is(cli, chats, folder):
+    child_error = (
+        "import multiprocessing\nif multiprocessing.parent_process():\n    raise OSError('no licence')\n"
+    )
+    (folder / "licensed.py").write_text(f"{child_error}def find(call): return True\n")
+    (folder / "licensed.yaml").write_text(GRAPH.replace("type: FC", "type: NFC, check: 'licensed:find'", 1))
+    result = cli("score", chats, "--milestones", "licensed.yaml", "--processes", "2")
+    assert result.code == 1
+    assert "no licence" in result.words
+    assert "want of memory" not in result.words
+
+
+def test_a_file_that_vanishes_is_a_broken_record(folder):
+    [record] = read_conversations([folder / "gone.jsonl"])
+    assert "gone.jsonl cannot be read: No such file" in str(record.error)
