@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from arq_graph.milestones.evaluation.suite_file import SuiteFile
 from arq_graph.play.agent_source import AgentSource
 from arq_graph.reasoning.tool_calls import pair_calls
 
+_RARE_LINE_BREAK = re.compile("[\x85\u2028\u2029]")
 _HEADER = "# Conversations that were saved in the playground.\nscenarios:\n"
 
 
@@ -51,8 +53,13 @@ def save_entry(path: Path, entry: Mapping[str, Any]) -> None:
     before = ""
     if path.exists():
         before = read_text(path, file_kind="suite file")
-    text = _append_entry(before, entry, str(path))
-    parse_model(text, SuiteFile, file_kind="suite file", source=str(path))
+    source = str(path)
+    text = _append_entry(before, entry, source)
+    parse_model(text, SuiteFile, file_kind="suite file", source=source)
+    old_scenarios = Document(before, source).values.get("scenarios", [])
+    if Document(text, source).values["scenarios"] != [*old_scenarios, entry]:
+        advice = "end the last scenario with a line break, or add this one by hand"
+        raise InputError(f"{source}: scenarios would be changed by adding one; {advice}")
     write_atomically(path, text)
 
 
@@ -92,20 +99,19 @@ def _expect_calls(messages: Sequence[Any]) -> dict[str, Any]:
 
 def _append_entry(before: str, entry: Mapping[str, Any], source: str) -> str:
     new_lines = yaml.safe_dump([dict(entry)], sort_keys=False, allow_unicode=True, width=100)
+    if _RARE_LINE_BREAK.search(new_lines):  # YAML would write it as it is, and fold it into a space
+        new_lines = yaml.safe_dump([dict(entry)], sort_keys=False, width=100)
     if not before.strip():
         return _HEADER + new_lines
     values = Document(before, source).values
     root: Any = yaml.compose(before, yaml.SafeLoader)
-    nodes = {key.value: value for key, value in root.value} if isinstance(values, dict) else {}
+    nodes = {key.value: value for key, value in root.value} if values and isinstance(values, dict) else {}
     scenarios = nodes.get("scenarios")
     if scenarios is None:
         return f"{before.rstrip()}\n\nscenarios:\n{new_lines}"
-    if scenarios.flow_style or not isinstance(scenarios, yaml.SequenceNode):
+    if not isinstance(scenarios, yaml.SequenceNode) or scenarios.flow_style:
         raise InputError(f"{source}: nothing can be added to `scenarios`; write each as `- name: …`")
     indent = " " * scenarios.start_mark.column
     end = len(before[: scenarios.end_mark.index].rstrip())
-    lines = "".join(f"\n{indent}{line}" for line in ("", *new_lines.splitlines()))
-    text = before[:end] + lines.replace(f"\n{indent}\n", "\n\n") + (before[end:] or "\n")
-    if Document(text, source).values["scenarios"][:-1] != values["scenarios"]:
-        raise InputError(f"{source}: nothing can be added after its last scenario; end it with a line break")
-    return text
+    lines = "".join(f"\n{indent}{line}" for line in ("", *new_lines.rstrip("\n").split("\n")))
+    return before[:end] + lines.replace(f"\n{indent}\n", "\n\n") + (before[end:] or "\n")

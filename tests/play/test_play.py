@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from arq_graph.agent.modules import load_object
 from arq_graph.milestones import Suite
 from tests.play.conftest import AGENT, TOOLS
@@ -181,6 +183,24 @@ def test_a_journey_is_what_a_saved_conversation_is_measured_on(start: Any) -> No
     assert save(playground, "suites.yaml").status_code == 200
     [scenario] = Suite.from_yaml(playground.folder / "suites.yaml").scenarios
     assert scenario.journey == "complaint"
+
+
+def test_line_breaks_that_only_yaml_knows_stay_as_they_were_written(playground: Any) -> None:
+    text = "Where\x85is\u2028P-1,\u2029please?"
+    playground.say(text)
+    for name in ("first", "second"):
+        assert save(playground, "suite.yaml", name).status_code == 200
+    scenarios = Suite.from_yaml(playground.folder / "suite.yaml").scenarios
+    assert [scenario.says for scenario in scenarios] == [(text,), (text,)]
+
+
+@pytest.mark.parametrize("scenarios", ["", " null", " hello", " {a: 1}", " []"])
+def test_what_is_no_list_of_scenarios_is_left_as_it_is(playground: Any, scenarios: str) -> None:
+    suite = playground.folder / "suite.yaml"
+    suite.write_text(f"scenarios:{scenarios}\n")
+    playground.say("Where is P-1?")
+    assert "write each as `- name: …`" in save(playground, "suite.yaml").json()["error"]
+    assert suite.read_text() == f"scenarios:{scenarios}\n"
 
 
 def test_nothing_is_written_outside_the_project_or_to_other_files(start: Any, tmp_path_factory: Any) -> None:
