@@ -17,6 +17,8 @@ from arq_graph.models.offline.prompt import Prompt
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
 from arq_graph.testing.script import Script, ScriptReader
 
+_ACTING_MODULES = ("tools", "planner", "speaker", "message")
+
 
 def scripted_model(agent: Agent, scripts: Sequence[Script]) -> ScriptedChatModel:
     """Make a model that answers all steps of an agent as the scripts say: the first one in the first turn, and so on.
@@ -36,19 +38,21 @@ def scripted_model(agent: Agent, scripts: Sequence[Script]) -> ScriptedChatModel
             turns.append(_Turn(reader, script, journeys))
         except InputError as error:
             raise InputError(f"scripts[{number}]: {error}") from None
-    last_turn = (0, "")
+    last_turn = (0, False)
 
     def answer(call: ScriptedCall) -> Any:
         nonlocal last_turn
+        number, has_acted = last_turn
         prompt = Prompt(call.messages)
-        consent_text = prompt.sections.get("answer")
-        if isinstance(consent_text, str):  # the question about consent shows no conversation
-            number, request = last_turn
-            number += not consent_text.endswith(request)
+        if isinstance(prompt.sections.get("answer"), str):
+            # The question about consent shows no conversation. In its turn, it comes before all that the agent does.
+            number += has_acted
+            last_turn = (number, False)
         else:
             speakers = [line.speaker for line in prompt.lines]
             number = speakers.count("customer")
-            last_turn = (number, prompt.request)
+            is_same_turn = number == last_turn[0]
+            last_turn = (number, call.module in _ACTING_MODULES or (is_same_turn and has_acted))
             if speakers and prompt.lines[0].id != "M1":
                 raise InputError(
                     "a prompt no longer shows the whole conversation: set a higher history_tokens"

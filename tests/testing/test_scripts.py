@@ -1,5 +1,6 @@
 """Scripts: tests of an agent that say what its model answers, in the words of whoever wrote the agent."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,20 @@ def test_what_the_customer_has_not_given_up_is_asked_again() -> None:
     assert "Reply yes" in chat.say("Hm, what would that cost?")
     assert chat.say("No.") == "As you like."
     assert chat.calls == []
+
+
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+@pytest.mark.parametrize("guidelines", [[], DESK.guidelines])
+def test_a_customer_may_agree_in_the_words_of_the_request(strategy: Any, guidelines: list[Any]) -> None:
+    desk = DESK.replace(guidelines=guidelines, tools=[cancel_order])
+    call = Script(calls=CANCEL.calls, active=["cancel"] if guidelines else [])
+    scripts = [call, replace(call, agrees=False), Script(agrees=True, reply="Done.")]
+    chat = Chat(scripted_app(desk, scripts, strategy=strategy))
+    assert "Reply yes" in chat.say("Do it for me")
+    assert "Reply yes" in chat.say("Do it for me")
+    assert chat.calls == []
+    assert chat.say("Do it for me") == "Done."
+    assert chat.calls == [CANCELLED]
 
 
 def test_guidelines_are_named_by_id_words_or_object() -> None:
