@@ -37,20 +37,26 @@ def pytest_runtest_teardown(item: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the figures of the run, if a test has measured anything."""
     rates: dict[str, float] = {}
+    undecided_tests: list[str] = []
     total = completed = 0
     for report in chain.from_iterable(terminalreporter.stats.values()):
         figures = dict(getattr(report, "user_properties", ()))
         if _PREFIX + "conversations" in figures and report.when == "teardown":
             total += figures[_PREFIX + "conversations"]
             completed += figures[_PREFIX + "goals_completed"]
-            rates[report.nodeid] = figures.get(_PREFIX + "progress_rate", 0.0)
-    if not rates:
+            if _PREFIX + "progress_rate" in figures:
+                rates[report.nodeid] = figures[_PREFIX + "progress_rate"]
+            else:
+                undecided_tests.append(report.nodeid)
+    if not total:
         return
-    mean = sum(rates.values()) / len(rates)
+    mean = "undecided"
+    if rates:
+        mean = f"{sum(rates.values()) / len(rates):.2f}"
     terminalreporter.section("milestones")
-    terminalreporter.line(
-        f"{completed} of {total} conversations completed their goal; progress rate {mean:.2f}"
-    )
+    terminalreporter.line(f"{completed} of {total} conversations completed their goal; progress rate {mean}")
     for test in sorted(rates, key=rates.__getitem__)[:_MAX_LISTED]:
         if rates[test] < 1:
             terminalreporter.line(f"{rates[test]:.2f} {test}")
+    for test in undecided_tests[:_MAX_LISTED]:
+        terminalreporter.line(f"undecided {test}")

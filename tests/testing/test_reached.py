@@ -9,6 +9,12 @@ from tests.milestones.reported import make_talk, report_on
 from tests.testing.desk import DESK, MILESTONES
 
 GOALS = parse_milestones(MILESTONES)
+UNDECIDED = """
+milestones:
+- {name: Start, type: NFC}
+- {name: Thanked, type: NFC}
+- {name: End, type: NFC, dependencies: [Thanked]}
+"""
 TEST_FILE = f"""
 from arq_graph.milestones import parse_milestones
 from arq_graph.testing import assert_reached
@@ -35,6 +41,10 @@ def test_half():
 
 def test_failing():
     assert_reached(GOALS, make_talk())
+
+
+def test_undecided():
+    assert_reached(parse_milestones({UNDECIDED!r}), make_talk(), "Start")
 
 
 def test_other():
@@ -80,8 +90,7 @@ def test_a_failure_names_calls_that_came_too_early_or_are_forbidden() -> None:
 
 
 def test_what_nothing_decides_is_not_reached() -> None:
-    undecided = "milestones: [{name: Start, type: NFC}, {name: Thanked, type: NFC}, {name: End, type: NFC}]"
-    graph = parse_milestones(undecided.replace("End, type: NFC", "End, type: NFC, dependencies: [Thanked]"))
+    graph = parse_milestones(UNDECIDED)
     with pytest.raises(AssertionError, match=r"missing there: Thanked \(undecided: give judge="):
         assert_reached(graph, [{"role": "user", "content": "Thanks!"}], "Thanked")
 
@@ -95,13 +104,14 @@ def test_the_figures_of_a_run_are_in_its_summary_and_in_junit(pytester: pytest.P
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(TEST_FILE)
     result = pytester.runpytest("-p", "arq_graph.testing.plugin", "--junitxml=junit.xml")
-    result.assert_outcomes(passed=3, failed=1)
+    result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(
         [
             "*= milestones =*",
-            "1 of 3 conversations completed their goal; progress rate 0.44",
+            "1 of 4 conversations completed their goal; progress rate 0.44",
             "0.00 *::test_failing",
             "0.33 *::test_half",
+            "undecided *::test_undecided",
         ]
     )
     junit = (pytester.path / "junit.xml").read_text()
