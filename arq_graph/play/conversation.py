@@ -67,6 +67,7 @@ class Conversation:
         self._model = model
         self._checkpointer = MemorySaver()
         self._turn: asyncio.Task[None] | None = None
+        self._saving = asyncio.Lock()
         self._problem = ""
         self.load()
 
@@ -124,7 +125,8 @@ class Conversation:
         path = find_suite_path(self.source.folder, file_name)
         state = await self._app.aget_state(self._config)
         entry = make_entry(scenario_name, self.source, path.parent, state.values)
-        await asyncio.to_thread(save_entry, path, entry)
+        async with self._saving:  # one that is saved meanwhile would be lost
+            await asyncio.to_thread(save_entry, path, entry)
         self.source.written_files.add(path)
         return path
 

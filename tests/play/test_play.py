@@ -1,5 +1,7 @@
 """What the page of `arq-graph play` is told of a conversation, and what it can ask for."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -183,6 +185,15 @@ def test_a_journey_is_what_a_saved_conversation_is_measured_on(start: Any) -> No
     assert save(playground, "suites.yaml").status_code == 200
     [scenario] = Suite.from_yaml(playground.folder / "suites.yaml").scenarios
     assert scenario.journey == "complaint"
+
+
+def test_conversations_that_are_saved_at_once_are_all_saved(playground: Any) -> None:
+    playground.say("Where is P-1?")
+    names = [f"parcel {number}" for number in range(4)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(partial(save, playground, "suite.yaml"), names))
+    suite = Suite.from_yaml(playground.folder / "suite.yaml")
+    assert sorted(scenario.name for scenario in suite.scenarios) == names
 
 
 def test_line_breaks_that_only_yaml_knows_stay_as_they_were_written(playground: Any) -> None:
