@@ -17,7 +17,7 @@ from arq_graph.errors import describe_error
 MAX_CALLS = 500
 """The number of the last model calls whose prompts and answers are stored."""
 MAX_CHARACTERS = 30_000_000
-"""The most characters of all prompts that are stored."""
+"""The most characters of all prompts, schemas and answers that are stored."""
 
 _TEXTS = {"prompt", "answer", "schema"}
 
@@ -46,7 +46,6 @@ class CallRecorder(BaseCallbackHandler):
             "schema": _format_json(schema) if schema else "",
         }
         self._calls[call["id"]] = call
-        self._forget_oldest()
         self._report_call(call)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
@@ -68,12 +67,18 @@ class CallRecorder(BaseCallbackHandler):
             self._report_call(call)
 
     def _report_call(self, call: dict[str, Any]) -> None:
+        self._forget_oldest()
         self._report({name: value for name, value in call.items() if name not in _TEXTS})
 
     def _forget_oldest(self) -> None:
-        sizes = [sum(len(text) for _, text in call["prompt"]) for call in self._calls.values()]
+        sizes = list(map(_count_characters, self._calls.values()))
         while len(sizes) > MAX_CALLS or sum(sizes) > MAX_CHARACTERS:
             del sizes[0], self._calls[next(iter(self._calls))]
+
+
+def _count_characters(call: dict[str, Any]) -> int:
+    prompt = sum(len(text) for _, text in call["prompt"])
+    return prompt + len(call["schema"]) + len(call.get("answer", ""))
 
 
 def _format_json(value: Any) -> str:

@@ -109,9 +109,6 @@ class Conversation:
 
     async def write_as_colleague(self, text: str) -> None:
         """Write to the customer as the person who has the conversation."""
-        state = await self._app.aget_state(self._config)
-        if state.values.get("takeover") is None:
-            raise InputError("The agent has the conversation: only a person who has it can write here.")
         await self._update_state({"messages": [colleague_message(clean(text))]})
         self._note("colleague", {"text": text})
 
@@ -164,7 +161,11 @@ class Conversation:
                 journal.write(event)
 
     async def _update_state(self, values: dict[str, Any]) -> None:
+        """Write for the person who has the conversation."""
         self._require_rest()
+        state = await self._app.aget_state(self._config)
+        if state.values.get("takeover") is None:
+            raise InputError("The agent has the conversation: only a person who has it can do this.")
         await self._app.aupdate_state(self._config, values, as_node=TAKEN_OVER)
 
     def _require_rest(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -20,6 +21,8 @@ from arq_graph.play.conversation import Conversation
 
 # The style and the helpers are those of a report's page, which looks the same.
 _FOLDERS: list[str | tuple[str, str]] = [("arq_graph.play", "page"), ("arq_graph.milestones.reports", "page")]
+
+_POSITION = re.compile("[0-9]{1,9}")
 
 
 class _Words(BaseModel):
@@ -65,7 +68,7 @@ class _Endpoints:
         journal = self._conversation.journal
         position = request.query_params.get("after", "")
         after = 0
-        if request.query_params.get("conversation") == journal.id and position.isdecimal():
+        if request.query_params.get("conversation") == journal.id and _POSITION.fullmatch(position):
             after = int(position)
         return JSONResponse({"conversation": journal.id, "entries": await journal.read(after)})
 

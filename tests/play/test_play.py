@@ -79,7 +79,8 @@ def test_an_operator_decides_on_the_page(start: Any) -> None:
 
 def test_a_person_takes_over_and_gives_back(start: Any) -> None:
     playground = start(judge={"person": 9}, call={"hand_over": {"reason": "they insist"}})
-    assert "only a person who has it" in playground.post("/colleague", {"text": "Hi"}).json()["error"]
+    for path in ("/colleague", "/give-back"):
+        assert "only a person who has it" in playground.post(path, {"text": "Hi"}).json()["error"]
     playground.say("A person, please!")
     assert playground.get_value("handed_over")["takeover"]["reason"] == "they insist"
     playground.post("/colleague", {"text": "This is Ann."})
@@ -242,3 +243,5 @@ def test_a_request_that_is_not_one_is_explained(playground: Any) -> None:
     answer = playground.post("/turns", {"messages": 3})
     assert answer.status_code == 400
     assert "The request isn't valid" in answer.json()["error"]
+    query = {"conversation": playground.conversation, "after": "9" * 5000}
+    assert playground.client.get("/events", params=query).json()["entries"] == playground.entries
