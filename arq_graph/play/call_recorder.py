@@ -13,6 +13,7 @@ from langchain_core.outputs import LLMResult
 from pydantic_core import to_jsonable_python
 
 from arq_graph.errors import describe_error
+from arq_graph.reasoning.sections import clean
 
 MAX_CALLS = 500
 """The number of the last model calls whose prompts and answers are stored."""
@@ -42,7 +43,7 @@ class CallRecorder(BaseCallbackHandler):
             "about": labels.get("arq_batch") or "",
             "started": time.time(),
             "seconds": None,
-            "prompt": [(message.type, str(message.text)) for message in messages[0]],
+            "prompt": [(message.type, clean(str(message.text))) for message in messages[0]],
             "schema": _format_json(schema) if schema else "",
         }
         self._calls[call["id"]] = call
@@ -52,14 +53,14 @@ class CallRecorder(BaseCallbackHandler):
         """Record an answer and its tokens."""
         message: Any = getattr(response.generations[0][0], "message", None)
         if message is not None:
-            answer = str(message.text) or _format_json(message.tool_calls)
+            answer = clean(str(message.text)) or _format_json(message.tool_calls)
             usage = message.usage_metadata or {}
             tokens = {name: usage.get(name) for name in ("input_tokens", "output_tokens")}
             self._end(run_id, answer=answer, **tokens)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record why there is no answer."""
-        self._end(run_id, error=describe_error(error))
+        self._end(run_id, error=clean(describe_error(error)))
 
     def _end(self, run_id: UUID, **results: Any) -> None:
         if call := self._calls.get(str(run_id)):
@@ -82,4 +83,4 @@ def _count_characters(call: dict[str, Any]) -> int:
 
 
 def _format_json(value: Any) -> str:
-    return json.dumps(to_jsonable_python(value, fallback=str), indent=2, ensure_ascii=False)
+    return clean(json.dumps(to_jsonable_python(value, fallback=str), indent=2, ensure_ascii=False))

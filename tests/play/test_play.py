@@ -59,6 +59,14 @@ def test_the_prompt_and_the_answer_of_each_step_can_be_read(playground: Any) -> 
     assert playground.client.get("/calls/other").status_code == 400
 
 
+def test_a_call_with_half_a_character_can_be_read(start: Any) -> None:
+    playground = start(reply="On its \ud83d way.")
+    playground.say("Where is P-1?")
+    for entry in playground.entries:
+        if entry.get("name") == "model_call":
+            assert playground.client.get(f"/calls/{entry['value']['id']}").status_code == 200
+
+
 def test_a_question_is_answered_by_its_button(start: Any) -> None:
     playground = start("customer")
     playground.say("Where is P-1?")
