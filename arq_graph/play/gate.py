@@ -8,6 +8,9 @@ nor the web pages that are open in the same browser. So every request has to pas
    that change something must say so with an `Origin` (against requests that other sites forge).
 3. The cookie, which is given for the token in the address that the command printed.
 4. The body has at most `MAX_BODY` bytes.
+
+Cookies don't tell ports apart: a browser that opens this page also sends its cookie to every other server on the same
+host name. So another user of the machine is kept out only as long as nobody opens a server of theirs in that browser.
 """
 
 from __future__ import annotations
