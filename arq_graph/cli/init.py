@@ -86,8 +86,9 @@ def init(
             " and delete the others"
         )
     show(f"{name} is written. Go on with:")
-    for command in (["cd", name], ["arq-graph", "check", "agent.yaml"], ["arq-graph", "chat", "agent.yaml"]):
-        show_command(command)
+    show_command(["cd", name])
+    for command in ("check", "chat", "play"):
+        show_command(["arq-graph", command, "agent.yaml"])
     show("README.md there names the other commands.")
 
 
