@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,14 @@ class AgentSource:
         async for _ in awatch(self.folder, watch_filter=is_source):
             yield
 
+    async def watch_milestones(self) -> AsyncIterator[None]:
+        """Yield each time that the file of milestones has changed, if it is in another folder."""
+        file = self.milestones_file.resolve() if self.milestones_file else self.folder
+        if not file.is_relative_to(self.folder):
+            is_milestones = partial(_is_file, file)
+            async for _ in awatch(file.parent, watch_filter=is_milestones, recursive=False):
+                yield
+
     def _read_agent(self) -> Agent:
         if self.file:
             return Agent.from_yaml(self._name)
@@ -70,6 +79,10 @@ class AgentSource:
         path = Path(getattr(sys.modules[name], "__file__", None) or "")
         is_installed = "site-packages" in path.parts or name.startswith("arq_graph.")
         return path.is_relative_to(self.folder) and not is_installed
+
+
+def _is_file(file: Path, _: Change, path: str) -> bool:
+    return Path(path) == file
 
 
 def describe_agent(agent: Agent, milestones: MilestoneGraph | None, model: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
@@ -68,6 +68,7 @@ class Conversation:
         self._checkpointer = MemorySaver()
         self._turn: asyncio.Task[None] | None = None
         self._saving = asyncio.Lock()
+        self._loading = asyncio.Lock()
         self._problem = ""
         self.load()
 
@@ -88,8 +89,8 @@ class Conversation:
     async def keep_up_to_date(self) -> None:
         """Load the agent again whenever its files change."""
         try:
-            async for _ in self.source.watch():
-                await self._reload()
+            watchers = (self.source.watch(), self.source.watch_milestones())
+            await asyncio.gather(*map(self._reload_after, watchers))
         except OSError as error:  # such as too many folders to watch
             self._note_problem(f"Changes of files are no longer seen, start the playground again: {error}")
 
@@ -130,6 +131,11 @@ class Conversation:
     @property
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.journal.id}}
+
+    async def _reload_after(self, changes: AsyncIterator[None]) -> None:
+        async for _ in changes:
+            async with self._loading:
+                await self._reload()
 
     async def _reload(self) -> None:
         try:

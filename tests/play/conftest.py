@@ -104,7 +104,12 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Playground]]:
     clients: list[TestClient] = []
 
     def start(
-        confirm: str = "none", agent: str = AGENT, tools: str = TOOLS, opens: bool = True, **script: Any
+        confirm: str = "none",
+        agent: str = AGENT,
+        tools: str = TOOLS,
+        opens: bool = True,
+        milestones: Path | None = None,
+        **script: Any,
     ) -> Playground:
         lines = agent.replace("CONFIRM", confirm)
         if confirm == "none":
@@ -115,7 +120,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Playground]]:
         model = brain(**{"reply": "It is on its way."} | script)
 
         make_app = partial(create_guided_agent, model)
-        conversation = Conversation(AgentSource(str(tmp_path / "agent.yaml")), make_app, "scripted")
+        conversation = Conversation(
+            AgentSource(str(tmp_path / "agent.yaml"), milestones), make_app, "scripted"
+        )
         gate = Gate(make_server(conversation), PORT)
         clients.append(TestClient(gate, base_url=ADDRESS))
         clients[-1].__enter__()

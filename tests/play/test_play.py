@@ -17,6 +17,12 @@ journeys:
   steps: [{id: find, action: find the parcel, tools: [desk:find_parcel]}, {id: sorry, action: apologise, after: find}]
 """
 
+MILESTONES = """
+milestones:
+- {name: Start, type: NFC, description: They write.}
+- {name: find_parcel, type: FC, description: It is found., dependencies: [Start]}
+- {name: End, type: NFC, description: All is said., dependencies: [find_parcel]}
+"""
 TOOL_WITH_A_MODEL = '''\
 from threading import Event
 from langchain_core.language_models import FakeListChatModel
@@ -168,6 +174,15 @@ def test_a_tool_that_goes_on_after_a_restart_writes_nothing_to_the_new_conversat
     assert tool.has_ended.wait(10)
     playground.read()
     assert [entry["name"] for entry in playground.entries] == ["agent_loaded"]
+
+
+def test_milestones_in_another_folder_are_read_again(start: Any, tmp_path_factory: Any) -> None:
+    file = tmp_path_factory.mktemp("elsewhere") / "milestones.yaml"
+    file.write_text(MILESTONES)
+    playground = start(milestones=file)
+    file.write_text(MILESTONES.replace("They write", "They complain"))
+    [graph] = playground.read_until("agent_loaded")["value"]["graphs"]
+    assert graph["nodes"][0]["description"] == "They complain."
 
 
 # Saving
