@@ -120,7 +120,7 @@ class ToolCallGuard:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        result = self._refuse(request) or handler(_without_exit(_with_sync_function(request)))
+        result = self._refuse(request) or handler(_with_sync_function(request))
         return self._accept_result(request, result)
 
     async def awrap_tool_call(
@@ -129,7 +129,7 @@ class ToolCallGuard:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return await handler(request)
-        result = self._refuse(request) or await handler(_without_exit(request))
+        result = self._refuse(request) or await handler(request)
         return self._accept_result(request, result)
 
     def _refuse(self, request: ToolCallRequest) -> ToolMessage | None:
@@ -226,23 +226,6 @@ def _with_sync_function(request: ToolCallRequest) -> ToolCallRequest:
     @wraps(coroutine)
     def run(*args: Any, **kwargs: Any) -> Any:
         return run_awaitable(coroutine(*args, **kwargs))
-
-    return request.override(tool=tool.model_copy(update={"func": run}))
-
-
-def _without_exit(request: ToolCallRequest) -> ToolCallRequest:
-    """Return the request with a function whose `sys.exit` is an error of the call; it would end the program."""
-    tool = request.tool
-    if not isinstance(tool, StructuredTool) or tool.func is None:
-        return request
-    function = tool.func
-
-    @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except SystemExit as error:
-            raise RuntimeError(f"the tool called sys.exit({error})") from None
 
     return request.override(tool=tool.model_copy(update={"func": run}))
 

@@ -132,13 +132,6 @@ def test_a_failed_turn_says_why_and_can_be_tried_again(start: Any) -> None:
     assert playground.reply == "It is on its way."
 
 
-def test_a_tool_that_would_end_the_program_fails(start: Any) -> None:
-    playground = start(tools=TOOLS.replace("return", "raise SystemExit(3)\n    return"))
-    playground.say("Where is P-1?")
-    assert "sys.exit(3)" in playground.get_value("tool_called")["result"]
-    assert playground.reply == "It is on its way."
-
-
 def test_a_mistake_in_the_file_is_shown_and_the_agent_from_before_goes_on(playground: Any) -> None:
     file = playground.folder / "agent.yaml"
     right = file.read_text()
